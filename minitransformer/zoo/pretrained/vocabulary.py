@@ -1,13 +1,12 @@
 """The vocabulary of a pretrained model: its own tokenizer, and the template of its chats."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from minitransformer.data.special import BOS, EOS, PAD
+from minitransformer.zoo.pretrained.chat import one_question
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
 from minitransformer.errors import InputError, counted
@@ -193,28 +192,12 @@ class PretrainedVocabulary:
                 )
         check_utf8(prompt)
         self._check_letters(prompt)
-        sandbox = require("jinja2.sandbox").ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        sandbox.globals.update(
-            raise_exception=_refuse, strftime_now=lambda form: datetime.now().strftime(form)
-        )
-        # Jinja's is for HTML
-        sandbox.filters["tojson"] = lambda value, **layout: json.dumps(
-            value, ensure_ascii=False, **layout
-        )
-        try:
-            text = sandbox.from_string(_plain(self._template, self._stored["special"])).render(
-                messages=[{"role": "user", "content": prompt}],
-                tools=None,
-                documents=None,
-                add_generation_prompt=True,
-                bos_token=self._stored["bos"],
-                eos_token=self._stored["eos"],
-                **self._stored["special"],
-            )
-        except Exception as error:  # a template is a program, and may fail as one
-            raise InputError(f"the model's chat template fails: {error}") from None
+        names = {
+            "bos_token": self._stored["bos"],
+            "eos_token": self._stored["eos"],
+            **self._stored["special"],
+        }
+        text = one_question(self._template, prompt, names)
         ids = self._encode(text, names_are_text=False)
         begin = self._begin if self._stored["chat_begins"] else []
         return ids if ids[:1] == begin else begin + ids
@@ -293,23 +276,3 @@ def _begins(loaded: Any, ids: Mapping[Any, int], bos: str | None) -> bool:
             f"{bos}: that is not supported, and would change the results"
         )
     return whole != inside
-
-
-def _plain(template: str, special: Mapping[str, Any]) -> str:
-    """Without the tag `generation`, which marks what to train on. Raises InputError if it names a
-    token that is not handed over.
-    """
-    for name in re.findall(
-        r"\b(?:unk|pad|sep|cls|mask)_token\b|\badditional_special_tokens\b", template
-    ):
-        if name not in special:
-            raise InputError(f"it names {name}, which is not known here")
-    return re.sub(
-        r"({%[-+]?\s*)(end)?generation\b",
-        lambda tag: tag[1] + ("endif" if tag[2] else "if true"),
-        template,
-    )
-
-
-def _refuse(message: str) -> None:
-    raise InputError(message)
