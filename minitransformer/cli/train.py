@@ -13,7 +13,8 @@ from typing import cast
 
 from minitransformer.cli.parser import Parser
 from minitransformer.shell import quote_path, as_argument
-from minitransformer.cli.train_options import add_task, new_run
+from minitransformer.cli.new_run import new_run
+from minitransformer.cli.train_options import add_task
 from minitransformer.errors import InputError, one_line
 from minitransformer.files import reason
 from minitransformer.extras import broken_library

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from minitransformer.cli.train_options import new_run
+from minitransformer.cli.new_run import new_run
 from minitransformer.errors import InputError
 from minitransformer.runs.start import begin as begin_run
 from minitransformer.runs.trainer import Training
