@@ -86,22 +86,15 @@ class Maker:
             attention_dropout=dropout,
             feed_forward_dropout=dropout,
         )
-        self.x, self.memory = self.array(B, T_Q, D), self.array(B, T_K, D)
-        self.some = np.ones((T_Q, T_K), bool)
-        self.some[0, 1:2] = self.some[1:2] = False
-        self.causal = np.tri(T_Q, dtype=bool)
-        self.memory_mask = np.ones((B, 1, 1, T_K), bool)
-        self.memory_mask[1:, ..., (T_K + 1) // 2 :] = False
-        self.source, self.target = self.ids(B, T_K), self.ids(B, T_Q)
-        self.source[0, -1] = self.source[1:2, -2:] = self.target[1:2, -1] = PAD
-        self.real = self.source != PAD
-        self.half_real = self.real & (np.arange(B) == 0)[:, None]
-        self.heads = (
-            self.array(B, H, T_Q, D_K),
-            self.array(B, H, T_K, D_K),
-            self.array(B, H, T_K, D_V),
-        )
-        self.attention = D, H, self.rng, D_K, D_V, dropout
+        x, memory = self.array(B, T_Q, D), self.array(B, T_K, D)
+        some, causal = np.ones((T_Q, T_K), bool), np.tri(T_Q, dtype=bool)
+        some[0, 1:2] = some[1:2] = False
+        memory_mask = np.ones((B, 1, 1, T_K), bool)
+        memory_mask[1:, ..., (T_K + 1) // 2 :] = False
+        source, target = self.ids(B, T_K), self.ids(B, T_Q)
+        source[0, -1] = source[1:2, -2:] = target[1:2, -1] = PAD
+        self.source, self.target = source, target
+        self.inputs = x, memory, some, causal, memory_mask, source, target, source != PAD
 
     def array(self, *shape: int) -> Array:
         return self.rng.standard_normal(shape)
@@ -147,20 +140,14 @@ def blocks(seed: int = 0, sizes: Sizes = SIZES, zoo: bool = True) -> dict[str, t
 def blocks_of_the_library(maker: Maker) -> dict[str, tuple]:
     B, T_Q, T_K, D_K, D_V, D, D_FF, H, V, _, _, dropout = maker.sizes
     rng, seed, layer = maker.rng, maker.seed, maker.layer
-    x, memory, some, causal, memory_mask = (
-        maker.x,
-        maker.memory,
-        maker.some,
-        maker.causal,
-        maker.memory_mask,
+    x, memory, some, causal, memory_mask, source, target, real = maker.inputs
+    heads = (
+        maker.array(B, H, T_Q, D_K),
+        maker.array(B, H, T_K, D_K),
+        maker.array(B, H, T_K, D_V),
     )
-    source, target, real, heads, attention = (
-        maker.source,
-        maker.target,
-        maker.real,
-        maker.heads,
-        maker.attention,
-    )
+    attention = D, H, rng, D_K, D_V, dropout
+    half_real = real & (np.arange(B) == 0)[:, None]
     one, pre_norm_one = (
         maker.config(num_layers=1),
         maker.config(num_layers=1, pre_norm=True, activation="gelu"),
@@ -230,7 +217,7 @@ def blocks_of_the_library(maker: Maker) -> dict[str, tuple]:
         "transformer-pre-norm": (layer(M.Transformer(pre_norm_stack, seed)), (source, target)),
         "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
-        "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, maker.half_real)),
+        "mean-over-tokens-padding-alone": (L.MeanOverTokens(), (memory, half_real)),
         "first-token": (L.FirstToken(), (memory, real)),
     }
     maker.rng_of_the_zoo = deepcopy(rng)

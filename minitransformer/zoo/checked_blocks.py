@@ -19,14 +19,7 @@ def blocks_of_the_zoo(maker: Maker) -> dict[str, tuple]:
         maker.layer,
         {"attention": "grouped", "attention_settings": {"kv_heads": groups}},
     )
-    x, memory, some, causal, memory_mask = (
-        maker.x,
-        maker.memory,
-        maker.some,
-        maker.causal,
-        maker.memory_mask,
-    )
-    source, target, real = maker.source, maker.target, maker.real
+    x, memory, some, causal, memory_mask, source, target, real = maker.inputs
     longer = np.concatenate([memory, x], axis=1)
     longer_real = np.concatenate([real, target != PAD], axis=1)[:, None, None]
     modern = maker.config(
