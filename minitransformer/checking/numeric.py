@@ -43,12 +43,12 @@ def slopes(line: Line) -> Array:
     return line(1j * COMPLEX_STEP).imag / COMPLEX_STEP
 
 
-def line_of(evaluate: Callable[[], Array], array: Array, where: Any, v: Any = 1.0) -> Line:
-    """The line along which array[where] moves by step * v; the array is then restored."""
+def line_of(evaluate: Callable[[], Array], array: Array, where: Any) -> Line:
+    """The line along which array[where] moves by the step; the array is then restored."""
 
     def line(step: complex) -> Array:
         saved = array[where].copy()
-        array[where] = saved + step * v
+        array[where] = saved + step
         y = np.array(evaluate())  # a copy: a forward may return its input itself
         array[where] = saved
         return y

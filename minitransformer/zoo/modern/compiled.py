@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from minitransformer.backend import Array
 from minitransformer.decoding.cached_layer import CachedLayer
-from minitransformer.speed.compiled.cached import attended, kept
+from minitransformer.speed.compiled.cached import kept
+from minitransformer.speed.compiled.cached_loops import attended
 from minitransformer.speed.exponential import exp
 from minitransformer.speed.loops import (
     FEW,
