@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.data.special import BOS, EOS, PAD
-from minitransformer.zoo.pretrained.chat import one_question
 from minitransformer.data.vocabularies.listed import check_tokens
 from minitransformer.data.vocabularies.subwords import check_utf8
-from minitransformer.errors import InputError, counted
+from minitransformer.errors import InputError
 from minitransformer.extras import require
-
-# bytes: a tokenizer of bytes has tokens for them, but no use
-NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
+from minitransformer.zoo.pretrained.chat import one_question
+from minitransformer.zoo.pretrained.ids import check_tokens_fit, moved_ids, unknown_token
 
 
 class PretrainedVocabulary:
@@ -66,7 +64,7 @@ class PretrainedVocabulary:
             for token in self._tokenizer.get_added_tokens_decoder().values()
             if token.special
         ]
-        self.unknown_id, self._letters = self._id(_unknown(tokenizer)), set()
+        self.unknown_id, self._letters = self._id(unknown_token(tokenizer)), set()
         self.stops = {self._id(name) for name in stops} - {None}
 
     @classmethod
@@ -86,54 +84,15 @@ class PretrainedVocabulary:
         """
         loaded = _load(tokenizer)
         ids = loaded.get_vocab()
-        if any(i >= size for i in ids.values()):
-            raise InputError(
-                f"the tokenizer has the id {max(ids.values())}, but the model has {counted(size, 'token')}"
-            )
-        # the library numbers those anew that are not in the vocabulary, too
-        for token in tokenizer.get("added_tokens", []):
-            if ids[token["content"]] != token["id"]:
-                raise InputError(
-                    f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
-                    f"{ids[token['content']]}"
-                )
-        if eos not in ids or bos not in (None, *ids):
-            raise InputError(
-                f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
-                f"{'end' if eos not in ids else 'begin'}"
-            )
+        check_tokens_fit(tokenizer, ids, size, bos, eos)
         if begins is None:
             begins = _begins(loaded, ids, bos)
         if begins and bos is None:
             raise InputError("a text begins with BOS, but no token is named as BOS")
-        by_bytes = "ByteLevel" in json.dumps(tokenizer.get("pre_tokenizer"))
-        names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
-        special = [i for i, token in loaded.get_added_tokens_decoder().items() if token.special]
-        unused = [
-            *special,
-            *(ids[name] for name in names if name in ids),
-            *sorted(set(range(size)) - set(ids.values())),
-        ]
-        # a text may contain it, unless what has no token is written in bytes
-        unknown = ids.get(_unknown(tokenizer))
-        last = [unknown] if unknown in unused and tokenizer["model"].get("byte_fallback") else []
-        unused = [i for i in unused if i != unknown] + last
-        taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
-        for place in sorted({PAD, BOS} - set(taken)):
-            free = [i for i in unused if i not in taken.values()]
-            if not free:
-                raise InputError(
-                    "the tokenizer has too few tokens that no text contains: padding, BOS and EOS need one each"
-                )
-            taken[place] = place if place in free else free[0]
-        there = list(range(size))
-        for place, i in taken.items():
-            other = there.index(i)
-            there[place], there[other] = there[other], there[place]
         return cls(
             tokenizer,
             size,
-            [(here, i) for here, i in enumerate(there) if here != i],
+            moved_ids(tokenizer, loaded, size, bos, eos),
             begins=begins,
             bos=bos or "",
             eos=eos,
@@ -254,16 +213,6 @@ def _load(tokenizer: dict[str, Any]) -> Any:
         return tokenizers.Tokenizer.from_str(json.dumps(used))
     except Exception as error:  # the library raises a bare Exception
         raise InputError(f"the tokenizer cannot be used: {error}") from None
-
-
-def _unknown(tokenizer: dict[str, Any]) -> str | None:
-    """The name of the token that stands for what has no other."""
-    model = tokenizer["model"]
-    return (
-        model["vocab"][model["unk_id"]][0]
-        if model.get("unk_id") is not None
-        else model.get("unk_token")
-    )
 
 
 def _begins(loaded: Any, ids: Mapping[Any, int], bos: str | None) -> bool:
