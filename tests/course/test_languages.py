@@ -7,10 +7,10 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import sys
 import unicodedata
 from collections import Counter
+from functools import cache
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -77,6 +77,7 @@ KOREAN = r"(?:(\d+)억 )?(\d[\d,]*)만(?: (\d,\d{3}))?"  # 1억 3,500만 is 135 
 CATALOGUES = sorted((ROOT / "minitransformer_course" / "locale").glob("*/*.po"))
 
 
+@cache
 def entries(path):
     """The messages of a .po file."""
     return [message for message in read_po(io.BytesIO(path.read_bytes())) if message.id]
@@ -88,16 +89,22 @@ def int_of(korean) -> int:
     return 100_000_000 * parts[0] + 10_000 * parts[1] + parts[2]
 
 
-@pytest.fixture
-def korean(tmp_path, monkeypatch):
-    """A catalogue in which each text is marked with 글."""
-    catalogue = Catalog("ko")
+@pytest.fixture(scope="module")
+def marked():
+    """The file of a catalogue in which each text is marked with 글."""
+    catalogue, file = Catalog("ko"), io.BytesIO()
     for path in CATALOGUES:
         for message in entries(path):
             catalogue.add(message.id, f"글 {message.id}")
+    write_po(file, catalogue)
+    return file.getvalue()
+
+
+@pytest.fixture
+def korean(marked, tmp_path, monkeypatch):
+    """The path of that file, in which the course looks every text up."""
     (tmp_path / "ko").mkdir()
-    with (tmp_path / "ko" / "all.po").open("wb") as file:
-        write_po(file, catalogue)
+    (tmp_path / "ko" / "all.po").write_bytes(marked)
     monkeypatch.setattr(messages, "LOCALE", tmp_path)
     monkeypatch.setattr(messages, "_chosen", ["ko"])
     messages.catalogue.cache_clear(), messages._found.cache_clear()
@@ -365,47 +372,51 @@ def split_off(pattern, text):
     return pattern.findall(text), pattern.sub("", text)
 
 
-def learn(folder, *words, **environment):
-    done = subprocess.run(
-        [sys.executable, "-m", "minitransformer", "learn", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**messages.os.environ, **environment},
-    )
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def learn(run_cli, tmp_path, monkeypatch):
+    """learn(words, NAME=value) -> (exit code, stdout, stderr) of the command as a new process would
+    run it: in the folder and with such an environment, and in no language yet.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(words="", **environment):
+        messages._found.cache_clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(messages, "_chosen", [])
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            return run_cli(f"learn {words}")
+
+    return run
 
 
-@pytest.mark.slow
-def test_the_language_is_kept_in_the_folder(tmp_path):
-    assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
+def test_the_language_is_kept_in_the_folder(learn, tmp_path):
+    assert learn("start 4 --language ko")[0] == 0
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
-    code, out, err = learn(tmp_path, "start", "5", "--language", "kr")
+    code, out, err = learn("start 5 --language kr")
     assert code == 2 and err.startswith("minitransformer: 'kr': ") and err.endswith(": en, ko\n")
-    code, out, err = learn(tmp_path, MINITRANSFORMER_LANGUAGE="xx")
+    code, out, err = learn(MINITRANSFORMER_LANGUAGE="xx")
     assert code == 0 and err == "there is no language 'xx'; choose from en, ko\n"
-    assert "hint 1 of 4" in learn(tmp_path, "hint", MINITRANSFORMER_LANGUAGE="en")[1]  # for once
+    assert "hint 1 of 4" in learn("hint", MINITRANSFORMER_LANGUAGE="en")[1]  # for once
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
-    assert learn(tmp_path, "start", "6", "--language", "en")[0] == 0  # nothing is lost
+    assert learn("start 6 --language en")[0] == 0  # nothing is lost
     assert (
         json.loads((tmp_path / messages.FILE).read_text())["language"] == "en"
         and (tmp_path / "04_softmax.py").exists()
     )
 
 
-@pytest.mark.slow
-def test_a_page_that_was_begun_in_english_can_be_had_in_korean(tmp_path):
-    assert learn(tmp_path, "start", "4")[0] == 0
+def test_a_page_that_was_begun_in_english_can_be_had_in_korean(learn, tmp_path):
+    assert learn("start 4")[0] == 0
     english = (tmp_path / "04_softmax.py").read_bytes()
-    code, out, err = learn(tmp_path, "start", "4", "--language", "ko")
+    code, out, err = learn("start 4 --language ko")
     assert code == 2 and "이제부터 채점기는 한국어로 답합니다" in err and not out
     assert json.loads((tmp_path / messages.FILE).read_text())["language"] == "ko"
     assert (tmp_path / "04_softmax.py").read_bytes() == english
     (tmp_path / "04_softmax.py").rename(tmp_path / "english.py")
-    assert learn(tmp_path, "start", "4", "--language", "ko")[0] == 0
+    assert learn("start 4 --language ko")[0] == 0
     assert "소프트맥스" in (tmp_path / "04_softmax.py").read_text(encoding="utf-8")
-    assert "nothing was changed" in learn(tmp_path, "start", "4", MINITRANSFORMER_LANGUAGE="en")[2]
+    assert "nothing was changed" in learn("start 4", MINITRANSFORMER_LANGUAGE="en")[2]
 
 
 def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monkeypatch):
@@ -416,13 +427,10 @@ def test_where_the_system_speaks_korean_learn_says_how_to_choose_it(korean, monk
     assert messages.how_to_choose() == ""
 
 
-@pytest.mark.slow
-def test_the_first_screen_says_how_to_choose_a_language(tmp_path):
-    for words in ([], ["start", "1"]):
-        assert learn(tmp_path, *words, LC_ALL="ko_KR.UTF-8")[1].startswith(
-            messages.HOW_TO_CHOOSE["ko"]
-        )
-    assert "--language ko" not in learn(tmp_path, LC_ALL="ko_KR.UTF-8")[1]
+def test_the_first_screen_says_how_to_choose_a_language(learn):
+    for words in "", "start 1":
+        assert learn(words, LC_ALL="ko_KR.UTF-8")[1].startswith(messages.HOW_TO_CHOOSE["ko"])
+    assert "--language ko" not in learn(LC_ALL="ko_KR.UTF-8")[1]
 
 
 def test_a_verdict_translates_the_names_of_cases_terms_and_parts(korean):

@@ -26,7 +26,7 @@ from minitransformer.decoding import decode_all
 from minitransformer.files import write_manifest
 from minitransformer.tasks import TASKS
 from tests import ROOT
-from tests.helpers.command import one_line
+from tests.helpers.command import few_examples, one_line
 from tests.helpers.decoding import random_model
 from tests.helpers.models import make_model
 from tests.helpers.documents import commands
@@ -64,7 +64,8 @@ def parsing(run_cli):
     tables = TASKS, VOCABULARIES, CORPORA
     before = [set(table) for table in tables]
     runpy.run_module("research.experiments.parsing.__main__")
-    yield run_cli
+    with few_examples():
+        yield run_cli
     for table, kept in zip(tables, before):
         for name in set(table) - kept:
             del table[name]
