@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from minitransformer.speed import kernels
 from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, make_search
 from minitransformer.errors import InputError
-from minitransformer.runs.log import as_text
+from minitransformer.runs.log import as_texts
 from minitransformer.runs.run import Run
 
 OWN_OPTIONS = ("test", "tokenize")
@@ -49,9 +49,4 @@ def execute(args: Namespace) -> None:
         print(json.dumps(scores, ensure_ascii=False))
     else:
         print(kernels.in_one_line(), file=sys.stderr)
-        print(
-            "\n".join(
-                f"{name.replace('_', ' ')}: {as_text(name, value)}"
-                for name, value in scores.items()
-            )
-        )
+        print("\n".join(f"{name}: {text}" for name, text in as_texts(scores)))

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,11 @@ def read_metrics(path: str | Path) -> list[Record]:
     return records
 
 
-def as_text(name: str, value: Any) -> str:
-    """A number of a record or of an evaluation as a reader sees it."""
-    if name.removeprefix("valid_") in SHARES:
-        return f"{value:.1%}"
-    return str(value) if isinstance(value, (str, int)) else f"{value:.4g}"
+def as_texts(values: Record) -> Iterator[tuple[str, str]]:
+    """(name, number) of each, of a record or of an evaluation, as a reader sees them."""
+    for name, value in values.items():
+        if name.removeprefix("valid_") in SHARES:
+            text = f"{value:.1%}"
+        else:
+            text = str(value) if isinstance(value, (str, int)) else f"{value:.4g}"
+        yield name.replace("_", " "), text

@@ -9,7 +9,7 @@ from html import escape
 from minitransformer.errors import one_line, counted
 from minitransformer.files import write_durably
 from minitransformer.pictures import plots
-from minitransformer.runs.log import CLOCKS, as_text, read_metrics
+from minitransformer.runs.log import CLOCKS, as_texts, read_metrics
 from minitransformer.runs.run import Run
 
 PAGE = """<!DOCTYPE html>
@@ -52,9 +52,7 @@ def write_report(run: Run, examples: Sequence[tuple[str, str]]) -> None:
                 f"A {type(run.model).__name__} with {counted(run.model.num_parameters(), 'parameter')}, trained to "
                 f"{run.task.description}. It made {counted(log[-1]['step'], 'update')}."
             ),
-            results=_table(
-                (name.replace("_", " "), as_text(name, value)) for name, value in last.items()
-            ),
+            results=_table(as_texts(last)),
             curves=plots.curves(log).as_html("loss, learning rate and quality over the steps"),
             outputs=_table(
                 [

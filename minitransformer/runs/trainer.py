@@ -20,7 +20,7 @@ from minitransformer.runs.checkpoint import Checkpoint
 from minitransformer.runs.config import TrainingConfig
 from minitransformer.runs.interrupt import stop_on_interrupt
 from minitransformer.runs.lock import only_trainer
-from minitransformer.runs.log import CLOCKS, Log, Record, as_text, parse_log
+from minitransformer.runs.log import CLOCKS, Log, Record, as_texts, parse_log
 from minitransformer.runs.progress_bar import make_progress
 from minitransformer.runs.run import Run
 from minitransformer.runs.updates import Speed, Updates
@@ -313,8 +313,5 @@ class Training:
 
 
 def _as_text(record: Record) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {as_text(name, value)}"
-        for name, value in record.items()
-        if name not in ("step", *CLOCKS)
-    )
+    shown = {name: value for name, value in record.items() if name not in ("step", *CLOCKS)}
+    return ", ".join(f"{name} {text}" for name, text in as_texts(shown))

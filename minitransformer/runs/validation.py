@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitransformer.checks import check_kind
-from minitransformer.errors import InputError, counted
+from minitransformer.errors import InputError
 from minitransformer.runs.log import CLOCKS
-from minitransformer.tasks.evaluation import mean_loss
+from minitransformer.tasks.evaluation import count_terms, mean_loss
 
 OURS = {  # names in the log that nothing else may have
     *("step", "loss", "nll", "perplexity", "learning_rate", "tokens_per_second"),
@@ -37,12 +37,7 @@ class Validation:
         check_kind(isinstance(batches, (list, tuple)), "valid", batches, "a list of batches")
         for batch in batches:
             check_kind(hasattr(batch, "terms"), "valid: a batch", batch, "a batch of make_batch")
-        if not sum(batch.terms for batch in batches):
-            raise InputError(
-                f"valid has {counted(len(batches), 'batch')} without anything to predict, expected at least one"
-                if batches
-                else "valid is empty, expected at least one batch"
-            )
+        count_terms("valid", batches)
         check_kind(
             measure is None or callable(measure), "measure", measure, "a function of the model"
         )

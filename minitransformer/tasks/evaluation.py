@@ -32,15 +32,20 @@ def mean_loss(model: Model, batches: Sequence[AnyBatch], threads: int | None = N
         return float(sums.negative_log_likelihood)
 
     batches = list(batches)
-    terms = sum(batch.terms for batch in batches)
-    if not terms:
-        raise InputError(
-            f"mean_loss: {counted(len(batches), 'batch')} without any terms, expected at least one target to predict"
-            if batches
-            else "mean_loss: no batches, expected at least one"
-        )
+    terms = count_terms("mean_loss: the list of batches", batches)
     threads = (threads or available_cores()) if model.xp is np else 1
     return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
+
+
+def count_terms(name: str, batches: Sequence[AnyBatch]) -> int:
+    """The number of terms in all batches. Raises InputError, which calls them `name`, if there are
+    none.
+    """
+    terms = sum(batch.terms for batch in batches)
+    if not terms:
+        found = f"has {counted(len(batches), 'batch')} without any terms" if batches else "is empty"
+        raise InputError(f"{name} {found}, expected at least one batch with something to predict")
+    return terms
 
 
 def pair_batches(
