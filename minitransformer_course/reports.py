@@ -104,22 +104,21 @@ def _english_in(text) -> int:
 def _translations(text) -> Iterator[str]:
     narrow, wide = _sentences(messages.language())
     yield from filter(None, (sentence.of(text) for sentence in narrow))
-    place, colon, rest = _first(": ", text)
-    if colon:
-        yield f"{_said(place)}: {_said(rest)}"
+    for place, what in _halves(": ", text):
+        yield f"{_said(place)}: {_said(what)}"
     yield from filter(None, (sentence.of(text) for sentence in wide))
-    if found := re.fullmatch(r"(.+) \((.+)\)", text):
-        yield f"{_said(found[1])} ({_said(found[2])})"
+    if found := re.fullmatch(r"(.+) \(((?:[^()]|\([^()]*\))*)\)", text):
+        yield f"{_said(found[1])} ({translated(found[2])})"
     for sign in (", ", " and "):  # a list
-        one, between, others = _first(sign, text)
-        if between:
+        for one, others in [*_halves(sign, text)][:1]:
             yield f"{_said(one)}, {_said(others)}"
 
 
-def _first(sign, text) -> tuple[str, str, str]:
-    """Like text.partition(sign), outside code and brackets."""
+def _halves(sign, text) -> Iterator[tuple[str, str]]:
+    """What stands before a sign and behind it, at each of its places outside code and brackets."""
     parts = split(text, re.compile(rf"{CODE}|{BRACKETS}|({sign})"))
-    return parts[0], "".join(parts[1:2]), "".join(parts[2:])
+    for i in range(1, len(parts), 2):
+        yield "".join(parts[:i]), "".join(parts[i + 1 :])
 
 
 @cache

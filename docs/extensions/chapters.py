@@ -5,7 +5,7 @@ sentences that break at the page's edge.
 import re
 from collections.abc import Iterator
 
-from docutils.nodes import container, image, literal_block, paragraph
+from docutils.nodes import Text, container, image, literal_block, paragraph
 
 from minitransformer.pictures.architecture import PARTS
 from minitransformer_course.judge import cells
@@ -13,7 +13,7 @@ from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.learner_file import blank_of, task_of
 from minitransformer_course.messages import _
-from minitransformer_course.judge.pages import translated
+from minitransformer_course.judge.pages import translated, translated_code
 
 WIDEST_TABLE = 110  # characters of a line
 MAP = "lab.you_are_here("
@@ -118,6 +118,14 @@ def break_sentences(app, doctree) -> None:
             output["classes"].append("sentences")
 
 
+def translate_comments(app, doctree) -> None:
+    """Of a cell, once it has run: what it printed is kept for the English code."""
+    for cell in doctree.findall(container):
+        for code in cell.findall(literal_block) if "cell_input" in cell["classes"] else ():
+            code.rawsource = translated_code(code.rawsource)
+            code[:] = [Text(code.rawsource)]
+
+
 def describe_pictures(app, doctree) -> None:
     """The alternative text of a picture: the paragraph before the code that draws it."""
     text = ""
@@ -131,6 +139,7 @@ def describe_pictures(app, doctree) -> None:
 
 def setup(app) -> dict:
     app.connect("source-read", show_chapter)
+    app.connect("doctree-read", translate_comments)
     app.connect("doctree-read", describe_pictures)
     app.connect("doctree-read", break_sentences)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

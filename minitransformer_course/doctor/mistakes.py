@@ -100,5 +100,6 @@ def _in_words_of_the_library(of, exercise, sentence) -> str:
     """
     parameters = PARAMETERS.get(of, ())
     for ours, name in zip(parameters, exercise.returns[-len(parameters) :] if parameters else ()):
-        sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1, flags=re.ASCII)
+        both = _("{name} (of {ours})").format(name=name, ours=ours)
+        sentence = re.sub(rf"\b{name}\b", both, sentence, count=1, flags=re.ASCII)
     return sentence

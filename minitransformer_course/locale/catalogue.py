@@ -83,12 +83,15 @@ def _in(file, messages, remark="") -> Iterator[tuple[str, Place]]:
 
 
 def _of_reports(course) -> Iterator[tuple[str, Place]]:
-    from minitransformer_course.locale.report_texts import texts
+    from minitransformer_course.locale.report_texts import of_caches, texts
     from minitransformer_course.reports import ALONE, MORE
 
     for folder in (ROOT / "minitransformer" / "checking", course / "doctor", course / "diagnosis"):
         for path in sorted(folder.glob("*.py")):
             yield from _in(path, texts(path), "said of a gradient check")
+    for folder in ("functional", "layers", "models", "zoo"):
+        for path in sorted((ROOT / "minitransformer" / folder).rglob("*.py")):
+            yield from _in(path, of_caches(path), "what a field of a cache holds")
     yield from _in(course / "reports.py", ALONE, "in a place of another sentence")
     yield from _in(course / "reports.py", MORE, "said of a gradient check")
 

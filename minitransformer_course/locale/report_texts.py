@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from minitransformer_course.doctor.changed_backwards import FIELD
 from minitransformer_course.reports import BETWEEN, CODE, OWN_WORD, PLACE, split
 
 WORDS = re.compile(r"[A-Za-z]{2,}[,:]? [a-z]{2,}")
@@ -17,7 +18,7 @@ def texts(path: Path) -> Iterator[str]:
     """The sentences that a module says: its texts in words, without those that are code, that a
     reader of a report never sees, or that stand in `_(...)`.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _written_out(ast.parse(path.read_text(encoding="utf-8")))
     skipped = {id(part) for node in ast.walk(tree) for part in _not_said(node)}
     for node in ast.walk(tree):
         text = "" if id(node) in skipped else _text(node)
@@ -25,6 +26,34 @@ def texts(path: Path) -> Iterator[str]:
             one = re.sub(r"^(; |\{\w+\}: (?=.*[a-z]{2} ))", "", one)
             if _is_said(one):
                 yield one
+
+
+def of_caches(path: Path) -> Iterator[str]:
+    """What the caches of a module say about their fields, which the doctor quotes."""
+    code = path.read_text(encoding="utf-8")
+    for cached in re.findall(
+        r"^class \w+Cache\(NamedTuple\):\n(?:(?:    .*)?\n)+", code, re.MULTILINE
+    ):
+        for _name, _shape, words in FIELD.findall(cached):
+            yield from (one for one in split(words, BETWEEN)[::2] if " " in one)
+
+
+def _written_out(tree) -> ast.Module:
+    """With each constant of the module in the texts that it is a part of."""
+    constants = {
+        ast.unparse(node.targets[0]): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            node.values = [
+                constants.get(ast.unparse(part.value), part)
+                if isinstance(part, ast.FormattedValue)
+                else part
+                for part in node.values
+            ]
+    return tree
 
 
 def _not_said(node) -> Iterator[ast.AST]:

@@ -10,12 +10,19 @@ from contextlib import suppress
 from html.parser import HTMLParser
 from itertools import islice, zip_longest
 
+import numpy as np
 import pytest
+from docutils.nodes import container, literal_block
 
+from minitransformer import gradcheck
+from minitransformer.checking.blocks import blocks as library
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.tasks import TASKS
 from minitransformer_course import messages
+from minitransformer_course.diagnosis.rules import rules
+from minitransformer_course.doctor.changed_backwards import changed
+from minitransformer_course.doctor.mistakes import of_exercises
 from minitransformer_course.explorer import sentences
 from minitransformer_course.explorer.page import ENGINE, PAGE, script
 from minitransformer_course.judge import cells
@@ -24,10 +31,14 @@ from minitransformer_course.judge.hints import hint
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.learner_file import percent_page
 from minitransformer_course.judge.pages import END, translated
+from minitransformer_course.live.check import check
 from tests import ROOT
+from tests.course.doctor.corpus import cases_in, made
+from tests.helpers.documents import blocks
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import live_files
+from chapters import translate_comments
 
 WORD = r"(?:[A-Za-z][A-Za-z'-]+|a)"
 SENTENCE = re.compile(rf"(?<![\w/.\\{{^-]){WORD}(?: {WORD}){{3,}}")
@@ -65,9 +76,18 @@ CHAPTERS = [
 ]
 
 
+def forget():
+    """What the doctor knows, in the language in which it was first asked."""
+    for known in (rules, of_exercises, changed):
+        known.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def korean(monkeypatch):
+    forget()
     monkeypatch.setattr(messages, "_chosen", ["ko"])
+    yield
+    forget()
 
 
 def english_in(text):
@@ -81,10 +101,14 @@ def read_in(page):
         if cell.kind == "markdown":
             yield cell.source
         else:
-            for token in tokenize.generate_tokens(io.StringIO(cell.source).readline):
-                comment = token.type == tokenize.COMMENT and token.string != END
-                if comment or token.string.startswith('"""'):
-                    yield token.string.replace('"""', "")
+            yield from comments_of(cell.source)
+
+
+def comments_of(code):
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        comment = token.type == tokenize.COMMENT and token.string != END
+        if comment or token.string.startswith('"""'):
+            yield token.string.replace('"""', "")
 
 
 def test_an_english_sentence_is_found():
@@ -126,6 +150,67 @@ def test_the_verdicts_of_wrong_answers_are_korean(chapter):
         assert not english_in(said) and mark.sentence not in said, said
 
 
+X = np.random.default_rng(3).standard_normal((2, 3, 5))
+
+
+def layer_norm(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
+    return centred * inverse, (centred, inverse)
+
+
+def without_the_variance(dy, cache):
+    dx = dy * cache[1]
+    return dx - dx.mean(axis=-1, keepdims=True)
+
+
+def in_place(dy, x):
+    dy *= 2 * x
+    return dy
+
+
+OWN_LAYERS = {
+    "the slope of tanh": (lambda x: 2 * (np.tanh(x),), lambda dy, y: dy * (1 - y)),
+    "half": (lambda x: (x * x, x), lambda dy, x: dy * x),
+    "right": (lambda x: (x * x, x), lambda dy, x: 2 * dy * x),
+    "a part of the layer norm": (layer_norm, without_the_variance),
+    "a mean and a sum": (lambda x: (x.mean(axis=1), x), lambda dy, x: dy[:, None] + 0 * x),
+    "dy changed": (lambda x: (x * x, x), in_place),
+    "no gradient": (lambda x: (x * x, x), lambda dy, x: None),
+    "another shape": (lambda x: (x * x, x), lambda dy, x: (2 * dy * x).sum(axis=0)),
+    "another dtype": (lambda x: (x * x, x), lambda dy, x: np.float64(2) * dy * x),
+    "an error": (lambda x: (x * x, x), lambda dy, x: dy * {}["scale"]),
+    "NaN": (lambda x: (x * x, x), lambda dy, x: 2 * dy * x * np.nan),
+    "one batch": (lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[i] * dy[i] for i in (0, 1)])),
+    "a kink": (lambda x: (np.maximum(x, 0), x), lambda dy, x: dy * (x >= 0)),
+}
+
+
+@pytest.mark.parametrize("name", OWN_LAYERS)
+def test_what_gradcheck_says_of_an_own_layer_is_korean(name):
+    report = gradcheck(OWN_LAYERS[name], [X * (X > 0.1) if name == "a kink" else X], name="own")
+    assert report.passed == (name in ("right", "a kink", "another dtype"))
+    for text in (*report.conclusions, *report.diagnoses.values()):
+        assert not english_in(text) and not re.search(r"\b(?:is|the|checks)\b", text), text
+
+
+def test_what_the_page_of_an_own_layer_says_is_korean(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in blocks(ROOT / "README.md", "python")[:2]:
+        for text in check(code)["said"]:
+            assert not english_in(text), text
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("case", [name for name in cases_in("seen") if name.endswith("alone")])
+def test_what_the_doctor_says_of_a_mistake_is_korean(case):
+    mistake, name = cases_in("seen")[case]
+    with made(mistake):
+        report = gradcheck(*library()[name], name="own")
+        for text in report.conclusions:
+            assert not english_in(text), text
+
+
 @pytest.mark.parametrize(
     "words", [[], *([name] for name in COMMANDS), *(["train", one] for one in TASKS)]
 )
@@ -156,6 +241,17 @@ def test_what_learn_says_is_korean(tmp_path, monkeypatch, capfd):
         said = "".join(capfd.readouterr())
         code = re.sub(r"(?ms)^def .*|^for .*", "", said)
         assert said and not english_in(re.sub(r"\d\d_\w+", "", code)), said
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_comments_of_a_cell_on_the_site_are_korean(chapter):
+    for cell in cells.parse(chapter.text):
+        if cell.kind == "code":
+            shown = literal_block(cell.source, cell.source)
+            translate_comments(None, container("", shown, classes=["cell_input"]))
+            assert shown.astext() == shown.rawsource  # else Sphinx does not colour it
+            for text in comments_of(shown.rawsource):
+                assert not english_in(text), text
 
 
 class Text(HTMLParser):

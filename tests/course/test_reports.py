@@ -57,7 +57,7 @@ def test_each_sentence_is_told_from_all_others(korean, text):
         (
             "in the gradient of W and b, the path through `mean` in `c = x - mean` is missing: "
             "backward sends no gradient along it",
-            "다음 기울기에서, W, b, `c = x - mean`에 있는 `mean`: 여기를 지나는 경로가 "
+            "W, b의 기울기에서, `c = x - mean`에 있는 `mean`: 여기를 지나는 경로가 "
             "빠졌습니다. backward가 이 경로로 기울기를 보내지 않습니다",
         ),
         (

@@ -3,6 +3,8 @@
 const probabilities = logits => Softmax.prototype.forward(logits, { data: [1] })[0];
 const numbered = count => Array.from({ length: count }, (_, i) => String(i));
 const tokensBelow = size => numbered(size).map(tokenOf);
+const AXES = { token: _`token`, dimension: _`dimension`, query: _`query`, key: _`key`, vocabulary: _`vocabulary`,
+               position: _`position`, input: _`input`, output: _`output`, "": "" };    // what a page calls them
 
 // The ids that the rows of a side stand for: of a stack, or of the queries or keys (@) of the attention that is shown.
 function idsOf(side) {
@@ -48,7 +50,7 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
   const attention = (title, value, grad, more) => array(title, value, grad, {
     rows: queries(), columns: tokensOf("@key"), axes: ["query", "key"], ...more });
   const vocabulary = (title, value, more) => {
-    const ids = interesting(one.y), some = ids.length < value.shape[1] && { path: null, title: `${title} of the likeliest tokens` };
+    const ids = interesting(one.y), some = ids.length < value.shape[1] && { path: null, title: _`${title} of the likeliest tokens` };
     return array(title, columnsOf(value, ids), columnsOf(one.dy, ids), {
       columns: ids.map(tokenOf), axes: ["token", "vocabulary"], ...more, ...some });
   };

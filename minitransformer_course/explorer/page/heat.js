@@ -44,8 +44,9 @@ function thumbnail(x, kind) {
 function heatMap(matrix, width, told, picked) {
   const { data, columns, kind, most, rows, heads } = matrix, count = data.length / columns;
   const canvas = h("canvas", { tabIndex: 0, role: "application" }), context = canvas.getContext("2d");
-  canvas.setAttribute("aria-label", `${matrix.title}: ${count} rows (${matrix.axes[0]}), ${columns} columns ` +
-                                    `(${matrix.axes[1]}). Arrow keys read the numbers out, Enter chooses one.`);
+  const [ofRows, ofColumns] = matrix.axes.map(axis => AXES[axis]), { title } = matrix;
+  canvas.setAttribute("aria-label",
+    _`${title}: ${count} rows (${ofRows}), ${columns} columns (${ofColumns}). Arrow keys read the numbers out, Enter chooses one.`);
   const font = "12px system-ui, sans-serif", ink = () => getComputedStyle(document.body).color;
   context.font = font;
   const tall = count > 80 ? Math.max(1, Math.floor(640 / count)) : 16;
@@ -104,7 +105,7 @@ function heatMap(matrix, width, told, picked) {
   const scale = pixels(Float64Array.from({ length: 61 }, (_, i) => most * (kind === "shares" ? i / 60 : i / 30 - 1)), 61,
                        palette(kind, most));
   scale.setAttribute("aria-hidden", "true");
-  const figure = h("figure", {}, h("figcaption", {}, h("strong", {}, matrix.title), ` ${matrix.axes[0]} ↓, ${matrix.axes[1]} →`),
+  const figure = h("figure", {}, h("figcaption", {}, h("strong", {}, title), ` ${ofRows} ↓, ${ofColumns} →`),
            h("div", { className: "scroll" }, canvas),
            h("div", { className: "scale" }, kind === "shares" ? "0" : short(-most), scale, short(most)));
   return [figure, choose, () => {

@@ -74,7 +74,7 @@ function drawMap(map, places, opened, width, height, letters = LETTERS) {
   const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6,
                                 orient: "auto-start-reverse" }, svg("path", { d: "M0 0 L8 4 L0 8 z", fill: "context-stroke" }));
   const lines = map.lines.map(line => drawLine(line, flowOf(line, map.boxes, places), at, map.boxes));
-  const element = svg("svg", { width, height, role: "group", "aria-label": "Figure 1: the model's boxes",
+  const element = svg("svg", { width, height, role: "group", "aria-label": _`Figure 1: the model's boxes`,
                                style: `font-size: ${letters}px` },
                       svg("defs", {}, arrow), ...panels, ...lines, ...boxes);
   const corner = cornerOf(map), [left, top] = at(corner), [right, bottom] = at(corner.slice(2));

@@ -1,6 +1,6 @@
 // An open box: what it computes, its arrays and their gradients as heat maps, and each number to read and to nudge.
 
-const titleOf = i => ({ add: "Residual connection", plus: "Embeddings plus positions" }[places[i].kind] || DATA.map.boxes[i].name);
+const titleOf = i => ({ add: _`Residual connection`, plus: _`Embeddings plus positions` }[places[i].kind] || DATA.map.boxes[i].name);
 
 // Fills the panel with the open box.
 function showPanel() {
@@ -40,11 +40,11 @@ function figuresOf(array, covered, width, readout, nudged) {
   const { value, grad, columns: names, axes, title } = array, columns = value.shape.at(-1), shape = `(${value.shape.join(", ")})`;
   const heads = value.shape.length > 2 ? value.shape[0] : 0, size = value.data.length / (heads || 1);
   return numbered(heads || 1).map(head => {
-    const first = head * size, part = x => x.data.subarray(first, first + size), which = heads ? `, head ${head}` : "";
+    const first = head * size, part = x => x.data.subarray(first, first + size), which = heads ? `, ${_`head ${head}`}` : "";
     const told = index => {
       const row = array.rows[Math.floor(index / columns)], column = names ? names[index % columns] : index % columns;
-      readout.textContent = `${title}${which}, ${axes[0]} ${row}, ${axes[1]} ${column}: ${exact(value.data[first + index])}`
-        + (covered || !grad ? "" : `; gradient of ${array.of} ${exact(grad.data[first + index])}`);
+      readout.textContent = `${title}${which}, ${AXES[axes[0]]} ${row}, ${AXES[axes[1]]} ${column}: ${exact(value.data[first + index])}`
+        + (covered || !grad ? "" : `; ${_`gradient of ${array.of}`} ${exact(grad.data[first + index])}`);
     };
     const picked = (of, index) => {
       if (LIVE) goTo(of, first + index, { stay: true });
@@ -62,7 +62,7 @@ function figuresOf(array, covered, width, readout, nudged) {
       return element;
     };
     const pair = h("div", { className: "pair" }, figure(title, value, array.share ? "shares" : "values"));
-    if (!covered && grad) pair.append(figure(`gradient of ${array.of}`, grad, "gradients"));
+    if (!covered && grad) pair.append(figure(_`gradient of ${array.of}`, grad, "gradients"));
     if (!covered && grad && axes[0] === "vocabulary") pair.append(h("p", { className: "note" }, largestRow(array)));
     return pair;
   });

@@ -70,10 +70,10 @@ function isWrong({ kind, path, parts }) {
 function look(place, i) {
   if (!place) return null;
   const one = resolved(place), arrays = arraysOf(one, state.numbers), wrong = isWrong(one), gradients = find("gradients").checked;
-  const says = [titleOf(i), one.path || []].flat(), end = wrong ? ["wrong gradient"] : [];
+  const says = [titleOf(i), one.path || []].flat(), end = wrong ? [_`wrong gradient`] : [];
   if (!arrays.length) {
     const count = { tokens: () => idsOf(one.side).length, decoding: () => state.batch.next_target.length }[one.kind];
-    const shape = count ? `(${count()})` : one.kind === "adam" ? "every weight" : "";
+    const shape = count ? `(${count()})` : one.kind === "adam" ? _`every weight` : "";
     return { wrong, text: [shape, ""], says: [...says, ...end].join(", ") };
   }
   const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
@@ -81,7 +81,7 @@ function look(place, i) {
   const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
   const text = place.kind === "loss" ? [`= ${short(state.numbers.loss)}`, ""] : [shape, `‖${size}‖`];
   return { wrong, text, picture: covered ? null : thumbnail(...picture),
-           says: [...says, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...end].join(", ") };
+           says: [...says, _`shape ${shape}`, gradients ? _`norm of the gradient ${size}` : _`norm ${size}`, ...end].join(", ") };
 }
 
 const isCovered = i => find("cover").checked && !state.uncovered.has(i);

@@ -40,27 +40,38 @@ function boxOf(path) {
   return found >= 0 || !path.includes(".") ? found : boxOf(path.slice(0, path.lastIndexOf(".")));
 }
 
+const WHAT = { mean: _`mean`, probability: _`probability`, value: _`value`, gradient: _`gradient`, weight: _`weight`, P: "P",
+               "normalised x": _`normalised x`, "part of a gradient": _`part of a gradient`, constant: _`constant` };
 const nameOf = array => state.names.get(array) || { path: "", what: "constant" };
+const shortOf = array => nameOf(array).path.split(".").slice(-2).join(".");
 const isGradient = array => nameOf(array).what.includes("gradient");
 
-// Which number of its array it is, in words: "query a, key b".
+// [which number of its array it is, in words: "query a, key b"; the token that is looked at or written, or nothing]
 function whereIn(array, i) {
   const { path } = nameOf(array), d = array.shape.at(-1), column = i % d, row = Math.floor(i / d), { batch } = state;
-  if (array.data.length === 1) return "";
-  if (array.shape.length < 2) return `number ${column}`;
+  if (array.data.length === 1) return [""];
+  if (array.shape.length < 2) return [_`number ${column}`];
   if (state.model.parameters[path]) {
-    return `${array.shape[0] === DATA.vocabulary.tokens.length ? `row ${tokenOf(row)}` : `row ${row}`}, column ${column}`;
+    return [_`row ${array.shape[0] === DATA.vocabulary.tokens.length ? tokenOf(row) : row}, column ${column}`];
   }
   const reads = /^(source|encoder)|cross_attention\.(key|value)$/.test(path) ? batch.source : batch.target || batch.ids;
   const keys = /^encoder|cross/.test(path) ? batch.source : batch.target || batch.ids, length = array.shape.at(-2);
-  const token = tokenOf(reads[row % length]), head = array.shape.length > 2 ? `head ${Math.floor(row / length)}, ` : "";
-  if (/(scores|softmax)$/.test(path)) return `${head}query ${token}, key ${tokenOf(keys[column])}`;
-  if (/^(softmax_)?output$/.test(path) && d === state.numbers.record.output.y.shape[1]) return `after ${token}: ${tokenOf(column)}`;
-  return `${head}token ${token}, dimension ${column}`;
+  const token = tokenOf(reads[row % length]), of = array.shape.length > 2 ? `${_`head ${Math.floor(row / length)}`}, ` : "";
+  if (/(scores|softmax)$/.test(path)) {
+    const key = tokenOf(keys[column]);
+    return [of + _`query ${token}, key ${key}`, key];
+  }
+  if (/^(softmax_)?output$/.test(path) && d === state.numbers.record.output.y.shape[1]) {
+    return [_`after ${token}: ${tokenOf(column)}`, tokenOf(column)];
+  }
+  return [of + _`token ${token}, dimension ${column}`];
 }
 
-const labelOf = (array, i) => `${[nameOf(array).what, nameOf(array).path && `of ${nameOf(array).path}`, whereIn(array, i)]
-  .filter(Boolean).join(", ").replace(", of", " of")}: ${exact(array.data[i])}`;
+function labelOf(array, i) {
+  const { what, path } = nameOf(array), [where] = whereIn(array, i), number = exact(array.data[i]);
+  if (!path) return `${WHAT[what]}${where && `, ${where}`}: ${number}`;
+  return where ? _`${WHAT[what]} of ${path}, ${where}: ${number}` : _`${WHAT[what]} of ${path}: ${number}`;
+}
 
 // Makes a number the chosen one, in the box that shows it or, to stay, in the one that is open. back: on the way back.
 function goTo(array, i, { back = false, stay = false } = {}) {
@@ -110,7 +121,7 @@ function explainNumber() {
     };
     const back = h("button", { type: "button", id: "back", onclick }, _`← Back`);
     into.append(h("p", {}, back, h("small", {}, " ", [...trail, number].slice(-4).map(one =>
-      `${isGradient(one.array) ? "gradient of " : ""}${nameOf(one.array).path.split(".").slice(-2).join(".")}`).join(" › "))));
+      isGradient(one.array) ? _`gradient of ${shortOf(one.array)}` : shortOf(one.array)).join(" › "))));
     back.focus({ preventScroll: true });
   }
   into.append(h("p", { className: "sum", role: "status" }, ...inWords(value, terms)));
@@ -140,11 +151,11 @@ function inWords(value, terms) {
 // A button with a number that leads to its own origin; where it says which token is meant, with that token.
 function factorOf(factor) {
   if (!Array.isArray(factor)) return short(factor);
-  const [array, i, , text = short] = factor, [one, n] = behind(array, i), token = /(key|after \S+:) (\S+)$/.exec(whereIn(one, n));
+  const [array, i, , text = short] = factor, [one, n] = behind(array, i), [, token] = whereIn(one, n);
   const said = h("button", { type: "button", title: labelOf(one, n), onclick: () => goTo(one, n) }, text(array.data[i]));
   said.className = isGradient(one) ? "factor gradient" : "factor";
   said.setAttribute("aria-label", `${text(array.data[i])}: ${labelOf(one, n)}`);
-  if (token) said.append(h("small", {}, ` ${token[2]}`));
+  if (token) said.append(h("small", {}, ` ${token}`));
   return said;
 }
 
@@ -162,8 +173,9 @@ function operandsOf(terms) {
     const kind = isGradient(array) ? "gradients" : "values";
     const picture = pixels(array.data.subarray(first, first + size), d, palette(kind, largest(array)));
     picture.style = `width: ${Math.max(30, Math.min(180, 6 * d))}px; height: ${Math.max(8, Math.min(90, 6 * count))}px`;
-    const shape = frames.length > 1 ? "numbers" : wide > 1 && high > 1 ? "all" : wide > 1 ? "row" : high > 1 ? "column" : "number";
-    const { what, path } = nameOf(array), name = `${shape} of the ${what} of ${path.split(".").slice(-2).join(".")}`;
+    const what = WHAT[nameOf(array).what], of = shortOf(array);
+    const name = frames.length > 1 ? _`numbers of the ${what} of ${of}` : wide > 1 && high > 1 ? _`all of the ${what} of ${of}`
+      : wide > 1 ? _`row of the ${what} of ${of}` : high > 1 ? _`column of the ${what} of ${of}` : _`number of the ${what} of ${of}`;
     const framed = frames.map(([t, l, y, x]) => h("i", { style:
       `top: ${100 * t / count}%; left: ${100 * l / d}%; height: ${100 * y / count}%; width: ${100 * x / d}%` }));
     return h("figure", {}, h("div", { className: "operand", role: "img", "aria-label": name }, picture, ...framed),

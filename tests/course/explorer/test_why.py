@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from minitransformer_course import lab
+from minitransformer_course import lab, messages
 from minitransformer_course.explorer.page import batch_of
 from minitransformer_course.explorer.recorded import record
 from tests.course.explorer.pages import WHY, of_word
@@ -199,3 +199,25 @@ def test_adam_shows_the_step_that_a_gradient_leads_to(opened):
         "press([...find('open').querySelectorAll('.pair canvas[role]')].at(-1), 'ArrowDown', 'Enter')"
     )
     assert re.fullmatch(r"0: no term.*|-?1 = --?[\d.e-]+ · [\d.e+]+|0 = .*", browser.run("why()"))
+
+
+ENGLISH = re.compile(r"(?<![.\w])(?:token|query|key|row|head|dimension|gradient|norm|shape|of)\b")
+
+
+def test_in_korean_the_labels_of_the_numbers_are_korean(opened, monkeypatch):
+    """Of the boxes, of the heat maps and their numbers, of the terms, and of the way back."""
+    monkeypatch.setattr(messages, "_chosen", ["ko"])
+    browser = opened(of_word(), "korean.html")
+    browser.run(WHY)
+    browser.run("at('decoder.layers.0.self_attention.scores', 'y', 3)")
+    browser.run("factors()[0].click()")
+    labels = browser.run(
+        "[...document.querySelectorAll('[aria-label], .factor')].flatMap(one => "
+        "[one.getAttribute('aria-label'), one.title]).filter(Boolean)"
+    )
+    texts = [*labels, browser.run("panel()"), browser.run("find('why').innerText")]
+    assert any("쿼리" in text for text in texts) and any("행 9개(토큰)" in text for text in texts)
+    names = map(re.escape, browser.run("DATA.map.boxes.map(box => box.name)"))  # as in figure 1
+    path_or_name = re.compile(rf"\w+(?:\.\w+)+|{'|'.join(filter(None, names))}")
+    for text in texts:
+        assert not ENGLISH.search(path_or_name.sub("", text)), text
