@@ -15,14 +15,10 @@ import pytest
 from docutils.nodes import container, literal_block
 
 from minitransformer import gradcheck
-from minitransformer.checking.blocks import blocks as library
 from minitransformer.cli import main
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.tasks import TASKS
 from minitransformer_course import messages
-from minitransformer_course.diagnosis.rules import rules
-from minitransformer_course.doctor.changed_backwards import changed
-from minitransformer_course.doctor.mistakes import of_exercises
 from minitransformer_course.explorer import sentences
 from minitransformer_course.explorer.page import ENGINE, PAGE, script
 from minitransformer_course.judge import cells
@@ -33,39 +29,13 @@ from minitransformer_course.judge.learner_file import percent_page
 from minitransformer_course.judge.pages import END, translated
 from minitransformer_course.live.check import check
 from tests import ROOT
-from tests.course.doctor.corpus import cases_in, made
 from tests.helpers.documents import blocks
+from tests.helpers.korean import english_in, forget
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import live_files
 from chapters import translate_comments
 
-WORD = r"(?:[A-Za-z][A-Za-z'-]+|a)"
-SENTENCE = re.compile(rf"(?<![\w/.\\{{^-]){WORD}(?: {WORD}){{3,}}")
-NO_TEXT = re.compile(  # code, formulas, addresses, commands, quotations, and what is stressed
-    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|https?://\S+|\]\([^)]*\)|(?m:^(?:    |\|)[^\n]*$)"
-    r"|minitransformer(?: [-\w./|\[\]]+)+|pip install \S+|\"[^\"\n]*\"|\*[^*\n]*\*",
-    re.DOTALL,
-)
-NAMES = (  # and sentences of which a chapter speaks
-    "Attention Is All You Need",
-    "Recurrent Neural Network Grammar",
-    "animal did not cross the",
-    "street because it was too tired",
-    "the cat is on the",
-    "the dog chased the cat",
-    "the dog bit the man",
-    "the person in the striped shirt is mountain climbing",
-    "three people sit at a picnic table outside of a building",
-    "drei personen sitzen an einem tisch vor einem",
-    "the the the the the the the",
-    "and the seat was very",
-    "die person in einem",
-    "gestreiften hemd klettert auf dem berg",
-    "drei personen sitzen drau",
-    "drei personen sitzen an einem picknicktisch vor einem",
-    "das wie ein union jack jack gemalten ist",
-)
 OF_THE_SHORT_PATH = {exercises()[name].chapter.name for name in SHORT}
 WRONG = 3  # answers of a chapter
 CHAPTERS = [
@@ -76,23 +46,12 @@ CHAPTERS = [
 ]
 
 
-def forget():
-    """What the doctor knows, in the language in which it was first asked."""
-    for known in (rules, of_exercises, changed):
-        known.cache_clear()
-
-
 @pytest.fixture(autouse=True)
 def korean(monkeypatch):
     forget()
     monkeypatch.setattr(messages, "_chosen", ["ko"])
     yield
     forget()
-
-
-def english_in(text):
-    found = SENTENCE.findall(NO_TEXT.sub(" @ ", text))
-    return [one for one in found if not any(name in one for name in NAMES)]
 
 
 def read_in(page):
@@ -198,16 +157,6 @@ def test_what_the_page_of_an_own_layer_says_is_korean(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for code in blocks(ROOT / "README.md", "python")[:2]:
         for text in check(code)["said"]:
-            assert not english_in(text), text
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("case", [name for name in cases_in("seen") if name.endswith("alone")])
-def test_what_the_doctor_says_of_a_mistake_is_korean(case):
-    mistake, name = cases_in("seen")[case]
-    with made(mistake):
-        report = gradcheck(*library()[name], name="own")
-        for text in report.conclusions:
             assert not english_in(text), text
 
 
