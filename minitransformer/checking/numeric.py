@@ -5,13 +5,12 @@ moved by a step along some direction; the upstream gradient `dy`; and the unit, 
 moved. It returns the slope of sum(dy * y) along the line.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.subject import Subject, drawing
 
 Line = Callable[[complex], Array]
 
@@ -97,22 +96,3 @@ def kink(line: Line, unit: float = 1.0) -> bool:
     far, near = gaps
     least = 1e-6 * max(steepest, np.abs(middle).max(initial=0) / unit)
     return bool(((near > least) & (0.5 * far < near) & (near < 2 * far)).any())
-
-
-def error_along(
-    moving: Subject, dy: Array, gradients: dict[str, Array], names: Iterable[str]
-) -> float:
-    """How far the gradients of `names` are from the slope along a random direction of all these
-    arrays at once.
-
-    moving: the Subject in complex128; dy: flat; gradients: {name: array}, of which all give the
-    scale. Each array is measured in its unit.
-    """
-    rng, units = drawing(6), moving.units
-    directions = {name: units[name] * rng.standard_normal(gradients[name].shape) for name in names}
-    numeric = complex_step(lambda step: moving.moved(directions, step), dy)
-    analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
-    sizes = {name: units[name] * np.sqrt((g * g).sum()) for name, g in gradients.items()}
-    along = np.sqrt(sum(sizes[name] ** 2 for name in directions))
-    scale = max(along, abs(numeric), max(sizes.values(), default=0) / 10)
-    return abs(analytic - numeric) / scale if scale else 0.0
