@@ -247,7 +247,8 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, beam_search, make_batch, training_step
 from minitransformer.speed import loops
 from minitransformer.speed.kernels import kernels_run
-kernels_run().__enter__()
+running = kernels_run()
+running.__enter__()
 for rate in (0.0, 0.1):
     config = TransformerConfig.named("toy", 20, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate,
                                      activation=("relu", "gelu")[rate > 0])
@@ -256,6 +257,8 @@ for rate in (0.0, 0.1):
     for pairs in ([([5, 6, 7], [7, 6, 5])], [([5], [7, 6, 5]), ([5, 6, 8, 9], [4])]):
         training_step(model, adam, make_batch(pairs), 0.01, (0,), 0.1)
         beam_search(model, make_batch(pairs).source, 2, max_length=5)
+running.__exit__(None, None, None)
+assert len(loops.LOOPS) > 10
 for function, _ in loops.LOOPS:
     assert len(function.signatures) == 1, (function, function.signatures)
 """
