@@ -2,7 +2,9 @@
 model learns.
 """
 
+import json
 import re
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from minitransformer.data.batches import pad
 from minitransformer.functional import softmax_forward
 from minitransformer.layers.layer import Layer
+from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.lab.pictures import smoothed
 from minitransformer_course.lab.text import shakespeare
 
@@ -78,6 +81,24 @@ def detours(model) -> list:
     return [
         getattr(layer.self_attention, name) for layer in model.stack.layers for name in MATRICES
     ]
+
+
+def three_seeds(name, here, run, **settings) -> list:
+    """What run(seed, **settings) returns for the seeds 0, 1 and 2. Only the first `here` of them
+    run, and what the others returned is in tutorials/saved_runs.
+    """
+    return [*(run(seed, **settings) for seed in range(here)), *_saved()[name][here:]]
+
+
+@cache
+def _saved() -> dict[str, list]:
+    path = folder_of_chapters() / "saved_runs" / "teaching.json"
+    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_by_step)
+
+
+def _by_step(pairs) -> dict:
+    """The dict of a JSON object, with the steps of a run as numbers again."""
+    return {int(name) if name.isdigit() else name: found for name, found in pairs}
 
 
 def show_taught(runs) -> None:

@@ -2,6 +2,7 @@
 character.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches
 from minitransformer.errors import InputError
+from minitransformer.interchange.weights import WeightsFile, load_weights
 from minitransformer_course.judge.course import folder_of_chapters
 from minitransformer_course.messages import _
 from minitransformer_course.judge.own_text import FILE, OwnText, own_text
@@ -60,6 +62,16 @@ def random_windows(ids) -> WindowBatches:
 def predictor(model) -> Callable:
     """predict(ids) -> logits (T, V) of the language model, for ids (T,)."""
     return lambda ids: model.forward(ids[None])[0][0]
+
+
+def saved(model, name) -> dict[int, list[float]]:
+    """Give a model the weights at the end of a run that tutorials/saved_runs/train.py saved; returns
+    {step: bits of the training text and of the held-out text}.
+    """
+    path = folder_of_chapters() / "saved_runs" / f"{name}.safetensors"
+    load_weights(model, path)
+    found = json.loads(WeightsFile(path).metadata["bits"])
+    return {int(step): bits for step, bits in found.items()}
 
 
 def show_bits(axes, found, levels=()) -> None:

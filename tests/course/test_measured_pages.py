@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from minitransformer_course import lab
 from minitransformer_course.judge.course import find_chapter
 from minitransformer_course.judge.learner_file import percent_page
 
@@ -89,6 +90,10 @@ def test_what_the_pronoun_depends_on(run):
 
 def test_something_new(run):
     page, _printed = run("13c")
+    (_model, here), *_others = page["taught"]["detours, answers"]
+    (_model, saved), *_others = lab.teaching.three_seeds("detours, answers", 0, None)
+    assert here.keys() == saved.keys()
+    assert np.allclose([*here.values()], [*saved.values()], atol=0.03)
     ends = {
         name: np.array([[*measured.values()][-1] for _model, measured in runs])
         for name, runs in page["taught"].items()
@@ -96,6 +101,9 @@ def test_something_new(run):
     (right, bits), (right_of_all, _), (full, bits_full) = (one.T for one in ends.values())
     assert min(right) > 0.5 and max(right_of_all) < 0.35 and min(full) > 0.98
     assert max(bits) < 2.6 and min(bits_full) > max(bits) + 0.3
+    for name, found in page["runs"].items():
+        (saved, _texts), *_others = lab.teaching.three_seeds(name, 0, None)
+        assert np.allclose(np.array(found[0][0])[:, :3], np.array(saved)[:, :3], atol=0.1)
     alone, held_back = page["runs"].values()
     for (rewards, costs), _texts in alone:
         assert np.mean(rewards[-5:]) > 0.95 and np.mean(costs[-5:]) > 6
@@ -105,6 +113,12 @@ def test_something_new(run):
 
 def test_a_parrot_copies_and_the_first_model_does_not(run):
     page, _printed = run("12b")
+    saved = lab.text.saved(page["model"], "shakespeare")
+    for step in range(0, 201, 50):
+        assert page["bits"][step] == pytest.approx(saved[step], abs=0.05)
+    unseen = page["unseen"]
+    bits = page["bits_per_character"](page["model"].forward(unseen)[0], unseen)
+    assert bits == pytest.approx(page["bits"][2000][1], abs=0.005)
     shakespeare, model, parrot = (ten for _five, ten in page["shares"].values())
     assert parrot > shakespeare + 0.1 and model <= shakespeare < 0.3
     (start, *_), (seen, unseen) = page["few"].values(), page["few"][800]

@@ -26,8 +26,9 @@ lab.you_are_here("linear", "masks", "loss", "decoding")
 #
 # In this chapter you do both on the model that has read Shakespeare. First it learns to say how
 # many letters a word has, while you train only 1 % as many numbers as it has weights. Then it
-# learns to write without the letter *e*, although you never show it how. The page takes one to two
-# minutes of processor time.
+# learns to write without the letter *e*, although you never show it how. All of the training runs
+# take about two minutes of processor time where the library is installed, and a quarter of an hour
+# in a browser. The page therefore runs three of them, with your functions, and the others are saved.
 
 # %%
 import numpy as np
@@ -147,8 +148,8 @@ print(f"{learns:,} numbers learn, {learns / frozen.num_parameters():.2%} of the 
 
 # %% [markdown]
 # Now three ways to learn: the detours with the loss on answers only, the detours with the loss on
-# everything, and all weights on answers only. **Predict:** which of them forgets the most
-# Shakespeare?
+# everything, and all weights on answers only, with three seeds each. **Predict:** which of them
+# forgets the most Shakespeare?
 
 
 # %%
@@ -182,11 +183,11 @@ def teach(seed, answers_only=True, rank=1, steps=150):
 # %%
 ways = {"detours, answers": {}, "detours, everything": {"answers_only": False}, "all weights, answers": {"rank": 0}}
 with fast():
-    taught = {name: [teach(seed, **how) for seed in range(3)] for name, how in ways.items()}
+    taught = {name: teaching.three_seeds(name, 0, teach, **how) for name, how in ways.items()}
+    taught["detours, answers"][0] = model, _measured = teach(seed=0)
 teaching.show_taught({name: [measured for _model, measured in runs] for name, runs in taught.items()})
 
 # %%
-model = taught["detours, answers"][0][0]
 print(chat_model.Today(model, vocabulary).answer("KING:\nspeak\n\nFOOL:\n").partition("\n")[0])
 for detour in teaching.detours(model):
     detour.scale = 0.0
@@ -194,7 +195,8 @@ print(f"without the detours: {measure(model)[1] - measure(frozen)[1]:.1f} bits m
 
 # %% [markdown]
 # All weights together learn the task best and forget the most. With the loss on everything, most
-# of the targets are the king's. A detour can be switched off, and the old model is back.
+# of the targets are the king's. A detour can be switched off, and the old model is back. One of the
+# nine runs took place here. With 3 in place of the 0, where the library is installed, all of them do.
 #
 # ## Around the choice
 #
@@ -322,7 +324,7 @@ def practise(seed, beta, steps=50):
 
 # %%
 with fast():
-    reward_alone = [practise(seed, beta=0.0) for seed in range(3)]
+    reward_alone = teaching.three_seeds("R alone", 1, practise, beta=0.0)
 print(*(repr(text) for _seen, texts in reward_alone for text in texts[:2]), sep="\n")
 
 # %% [markdown]
@@ -339,7 +341,7 @@ print(*(repr(text) for _seen, texts in reward_alone for text in texts[:2]), sep=
 
 # %%
 with fast():
-    held_back = [practise(seed, beta=0.05) for seed in range(3)]
+    held_back = teaching.three_seeds("R and the penalty", 1, practise, beta=0.05)
 print(*(repr(text) for _seen, texts in held_back for text in texts[:2]), sep="\n")
 runs = {"R alone": reward_alone, "R and the penalty": held_back}
 teaching.show_practice({name: [seen for seen, _texts in found] for name, found in runs.items()})

@@ -3,12 +3,13 @@ leads through them.
 """
 
 import json
+import runpy
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from minitransformer import Adam, LanguageModel, LanguageModelConfig, training_step
+from minitransformer import Adam, LanguageModel, LanguageModelConfig, load_weights, training_step
 from minitransformer_course import lab
 from minitransformer_course.judge import my_transformer
 from minitransformer_course.judge.course import SHORT, chapters, exercises, folder_of_chapters
@@ -53,6 +54,40 @@ def test_a_short_training_run_comes_near_the_table_of_pairs():
     for step in range(60):
         training_step(model, adam, next(batches), 0.006 * min(1, (step + 1) / 50))
     assert bits(model, unseen) < 4.3
+
+
+@pytest.mark.parametrize("name, steps", [("shakespeare", 2000), ("parrot", 800)])
+def test_a_saved_run_gives_the_model_its_last_weights(name, steps):
+    vocabulary, train, held_out = lab.text.shakespeare()
+    model = model_of(vocabulary)
+    found = lab.text.saved(model, name)
+    assert [*found] == [*range(0, steps + 1, 50)]
+    read = train[:3000] if name == "parrot" else train
+    ends = [bits(model, lab.text.windows(ids)) for ids in (read, held_out)]
+    assert found[steps] == pytest.approx(ends, abs=0.01)
+    path = folder_of_chapters() / "saved_runs" / f"{name}.safetensors"
+    assert path.stat().st_size <= 300_000
+
+
+def test_three_seeds_are_run_or_saved():
+    saved = lab.teaching.three_seeds("detours, answers", 0, None)
+    run = lab.teaching.three_seeds("detours, answers", 2, "{} {more}".format, more="more")
+    assert run == ["0 more", "1 more", saved[2]] and len(saved) == 3
+    assert all([*measured] == [0, 50, 100, 150] for _model, measured in saved)
+
+
+@pytest.mark.campaign
+def test_the_script_of_the_saved_runs_writes_files_that_fit(tmp_path, monkeypatch):
+    source = (folder_of_chapters() / "saved_runs" / "train.py").read_text(encoding="utf-8")
+    for long, short in ((" 2000)", " 2)"), (" 800)", " 1)"), ("range(3)", "range(0)")):
+        assert long in source
+        source = source.replace(long, short)
+    (tmp_path / "train.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("train.py", run_name="__main__")
+    for name in ("shakespeare", "parrot"):
+        load_weights(model_of(lab.text.shakespeare()[0]), f"{name}.safetensors")
+    assert len(json.loads((tmp_path / "teaching.json").read_text(encoding="utf-8"))) == 5
 
 
 def write_own(folder, names):

@@ -11,7 +11,6 @@ from tests.course.live.conftest import live_files  # and with it the folder of l
 import live_minutes
 
 MOST = 240  # seconds of processor time for all cells of a page
-LONGER = "12b_text", "13c_teaching"  # they train a model of characters; each cell says its minutes
 ALL = pytest.mark.parametrize("chapter", chapters(), ids=lambda one: one.name)
 
 
@@ -21,7 +20,7 @@ def test_every_cell_of_a_chapter_was_measured_and_they_take_a_few_minutes(chapte
     recorded = {one["chapter"]: one for one in live_minutes.measured()}[chapter.name]
     assert recorded["cells"] == len(cells_of(chapter))
     assert {*map(int, recorded["long"])} <= cells_of(chapter).keys()
-    assert (recorded["page"] <= MOST) == (chapter.name not in LONGER)
+    assert recorded["page"] <= MOST
 
 
 def test_a_page_says_the_minutes_of_its_long_cells_and_of_all(monkeypatch):
