@@ -131,7 +131,16 @@ def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
     doctor = SimpleNamespace(module="minitransformer_course.doctor.doctor", load=load)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [doctor])
+    entries = SimpleNamespace(select=lambda group: [doctor])
+    monkeypatch.setattr(plugins, "distribution", lambda name: SimpleNamespace(entry_points=entries))
     find = plugins.plugin.__wrapped__  # without its cache
     with pytest.raises(ModuleNotFoundError) if is_told else nullcontext():
         assert find("doctor") is None
+
+
+def test_a_library_that_is_not_installed_has_no_plugins(monkeypatch):
+    def nothing(name):
+        raise plugins.PackageNotFoundError(name)
+
+    monkeypatch.setattr(plugins, "distribution", nothing)
+    assert plugins.plugin.__wrapped__("report") is None
