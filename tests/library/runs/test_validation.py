@@ -32,6 +32,25 @@ def fail(model):
 
 
 @pytest.mark.parametrize(
+    "returned, words",
+    [
+        ({"score": np.nan}, "score is nan, expected a finite number"),
+        ({"step": 3}, "names other than"),
+        ({"valid_nll": 3}, "names other than"),
+        ({"seconds": 3}, "names other than"),  # a clock of the log
+        ({"loss": 3}, "names other than"),
+        ({1: 3}, "names other than"),
+    ],
+)
+def test_what_a_measure_must_not_return(tmp_path, returned, words):
+    run, batches, valid = start(tmp_path)
+    words += ".*; the checkpoint of step 4 is kept"
+    with pytest.raises(InputError, match=words):
+        train(run, CONFIG, batches, valid, lambda model: returned)
+    assert checkpoint.steps(run.path) == [4]
+
+
+@pytest.mark.parametrize(
     "measure, error, words",
     [
         (fail, ZeroDivisionError, None),
@@ -41,12 +60,6 @@ def fail(model):
             r"measure\(model\) returned None, expected {name: number}",
         ),
         (lambda model: {"score": "x"}, InputError, "score is 'x', expected a finite number"),
-        (lambda model: {"score": np.nan}, InputError, "score is nan, expected a finite number"),
-        (lambda model: {"step": 3}, InputError, "names other than"),
-        (lambda model: {"valid_nll": 3}, InputError, "names other than"),
-        (lambda model: {"seconds": 3}, InputError, "names other than"),  # a clock of the log
-        (lambda model: {"loss": 3}, InputError, "names other than"),
-        (lambda model: {1: 3}, InputError, "names other than"),
     ],
 )
 def test_a_measure_that_fails_costs_no_step(tmp_path, measure, error, words):

@@ -186,7 +186,6 @@ def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
             "zoo.modern zoo.recurrent"
         ).split(),
         "layers",
-        "zoo.modern",
     ),
 )
 def test_any_module_can_be_imported_first(package):
