@@ -10,7 +10,7 @@ from minitransformer_course.judge.course import exercises
 from minitransformer_course.judge.my_transformer import FUNCTIONS, SECTION
 from tests import ROOT
 
-MY_MODEL = ROOT / "tests" / "course" / "judge" / "my_model.py"
+MY_MODEL = ROOT / "research" / "mistakes" / "my_model.py"
 
 
 @pytest.fixture

@@ -97,18 +97,16 @@ def test_the_command(old, run_cli):
             env={**os.environ, "PYTHONPATH": str(ROOT), "MINITRANSFORMER_FAST": "0"},
         )
 
-    done = run(*TRAIN, "--run", "new")
-    assert done.returncode == 0 and "saved in new" in done.stdout, done.stderr
-    done = run("evaluate", "new", "--beam", "1", "--json")
+    done = run("evaluate", "run", "--beam", "1", "--json")
     assert done.returncode == 0 and json.loads(done.stdout).keys() == SCORES.keys(), done.stderr
     done = run("evaluate", "no/such/run")
     assert done.returncode == 2 and "no run here" in done.stderr and one_line(done.stderr)
-    code, out, error = run_cli("evaluate new")
+    code, out, error = run_cli("evaluate run")
     assert (
         code == 2
         and not out
         and one_line(error)
-        and "new: the run cannot be read: unknown task 'parse'; choose from " in error
+        and "run: the run cannot be read: unknown task 'parse'; choose from " in error
     )
 
 

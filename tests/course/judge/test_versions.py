@@ -72,7 +72,7 @@ def said(function):
     return str(check_function(FAULT, function, watched=False))
 
 
-@pytest.mark.parametrize("line", [0, 3, 14, 18])
+@pytest.mark.parametrize("line", [3, 18])
 def test_the_line_of_a_broken_program_is_asked_for_and_never_told(line):
     answer = said(lambda step: (FAULT.reference(step)[0], line))
     assert (
