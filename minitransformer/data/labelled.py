@@ -1,7 +1,7 @@
 """Batches of labelled sentences, and the files they come from."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
-from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.data.text_files import Read, read_text, split_lines
 from minitransformer.errors import InputError, counted
 from minitransformer.data.special import PAD
 from minitransformer.stderr import stderr
@@ -64,9 +64,7 @@ def sentence_length(example: Labelled) -> tuple[int]:
     return (len(ids),)
 
 
-def read_labelled(
-    path: str | Path, name: str, read: Callable[[str | Path], str] = read_text
-) -> list[tuple[str, str]]:
+def read_labelled(path: str | Path, name: str, read: Read = read_text) -> list[tuple[str, str]]:
     """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line,
     plain or .gz.
 

@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.data.text_files import Read, read_text, split_lines
 from minitransformer.data.vocabularies.subwords import MAX_WORD, SubwordVocabulary
 from minitransformer.errors import InputError, counted
 from minitransformer.stderr import stderr
@@ -19,7 +19,7 @@ FORMS = {  # of a line in a TSV that may have meant something else: how it is re
 
 
 def read_pairs(
-    paths: Sequence[str | Path], name: str = "files", read: Callable[[str | Path], str] = read_text
+    paths: Sequence[str | Path], name: str = "files", read: Read = read_text
 ) -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 

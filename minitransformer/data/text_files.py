@@ -2,9 +2,12 @@
 
 import gzip
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 from minitransformer.errors import InputError
+
+Read = Callable[[str | Path], str]  # the text of a file by its name
 
 
 def read_text(path: str | Path) -> str:

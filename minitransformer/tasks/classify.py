@@ -1,9 +1,8 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from minitransformer.data.labelled import (
     read_labelled,
     sentence_length,
 )
+from minitransformer.data.text_files import Read
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.vocabulary import Vocabulary
@@ -91,9 +91,7 @@ class Classify(FromSentences):
     )
     labels: list = field(default_factory=list)  # the classes' names, as in the training file
 
-    def read_files(
-        self, files: list[str], name: str, read: Callable[[str | Path], str]
-    ) -> list[tuple[str, str]]:
+    def read_files(self, files: list[str], name: str, read: Read) -> list[tuple[str, str]]:
         file = only_file(files, name, "one file of labelled sentences")
         return read_labelled(file, name, read)
 

@@ -3,7 +3,7 @@ checksum.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from minitransformer.checks import check_kind
-from minitransformer.data.text_files import as_text, read_bytes, read_text
+from minitransformer.data.text_files import Read, as_text, read_bytes, read_text
 from minitransformer.errors import InputError, counted
 from minitransformer.tables import setting
 from minitransformer.tasks.task import Task
@@ -84,7 +84,7 @@ class FromFiles(Task):
             "--valid", required=True, **{**cls.files_option, "help": "the same for validation"}
         )
 
-    def read_files(self, files: list[str], name: str, read: Callable[[str], str]) -> Any:
+    def read_files(self, files: list[str], name: str, read: Read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them
         `name`, if one cannot be used.
         """
@@ -148,7 +148,8 @@ class FromFiles(Task):
         def read_part(part: str) -> Any:
             own = f"--{part}"
 
-            def read(path: str) -> str:
+            def read(path: str | Path) -> str:
+                path = str(path)
                 names = places.of(path) if places else [path]
                 raw = self._read_file(path, names, option or own)
                 if checksums is not None:

@@ -3,13 +3,13 @@
 import math
 import unicodedata
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from minitransformer.data.text_files import Read
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
@@ -85,7 +85,7 @@ class Language(FromFiles):
             help="begin with the weights of this run: its vocabulary and the sizes of its model stay",
         )
 
-    def read_files(self, files: list[str], name: str, read: Callable[[str | Path], str]) -> str:
+    def read_files(self, files: list[str], name: str, read: Read) -> str:
         return _normalised(read(only_file(files, name, "one text file")))
 
     def make_vocabulary(self) -> Any:

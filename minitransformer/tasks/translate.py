@@ -1,13 +1,12 @@
 """Translation, learned from parallel text."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
+from minitransformer.data.text_files import Read
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.decoding.state import Decodable
@@ -67,9 +66,7 @@ class Translate(FromSentences, TextToText):
 
     vocab_size: int = setting("subwords learned on both languages together", 6000)
 
-    def read_files(
-        self, files: list[str], name: str, read: Callable[[str | Path], str]
-    ) -> list[tuple[str, str]]:
+    def read_files(self, files: list[str], name: str, read: Read) -> list[tuple[str, str]]:
         """`files`: [SOURCE, TARGET], or [TSV]."""
         return read_pairs(files, name, read)
 
