@@ -40,13 +40,14 @@ def case(rng, T, d):
     ids = rng.integers(3, 29, T)
     ids[-2:] = 28, 3
     step = 0.1 + rng.random((T, T, d))                 # every number of the output moves up, or
-    kind = np.add.outer(np.arange(T), np.arange(T)) % 7
+    kind = np.add.outer(np.arange(T), np.arange(T)) % 8
     step[kind == 1] = 0.0015 * np.eye(d)[0]            # one alone does, only a little, or
     step[kind == 2] *= -np.eye(d)[0]                   # one alone moves down, or
     step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was, or
     step[kind == 4] = 0.005                            # every number moves, only a little, or
     step[kind == 5] = 0.0008                           # too little to count, though their sum is more than 1e-3, or
-    step[kind == 6] = 0.1 * np.eye(d)[-1]              # the last one alone does
+    step[kind == 6] = 0.1 * np.eye(d)[-1]              # the last one alone does, or
+    step[kind == 7] = 0.0008 * np.eye(d)[0]            # one alone, too little to count
     touched = rng.random((T, T)) < 0.6
     touched[-2:] = True
     return StubModel(rng.standard_normal((T, d)), touched[..., None] * step, ids), ids
@@ -200,6 +201,17 @@ def first_number(model, ids):
 def relative(model, ids):
     y, changed = runs(model, ids)
     return made((np.abs(changed - y) > 1e-3 * np.abs(y)).any(axis=-1))
+
+
+@mistake("the threshold is smaller than 1e-3: an output that moves less than that does not count")
+def small_threshold(model, ids):
+    return made((np.abs(differences(model, ids)) > 1e-4).any(axis=-1))
+
+
+@mistake("the token becomes padding (0), which the model does not look at: replace it with another letter")
+def replaced_by_padding(model, ids):
+    y, changed = runs(model, ids, 0 * ids)
+    return made((np.abs(changed - y) > 1e-3).any(axis=-1))
 
 
 # %% other right solutions

@@ -53,9 +53,14 @@ def large(rng, B, T, V):
     return logits, 0.7, float(rng.uniform(0.6, 0.9))
 
 
-@edge("top_p = 1, and more than 100 tokens")
+@edge("top_p = 1")
 def everything(rng, B, V):
-    return 3 * rng.standard_normal((B, V + 100)), 2.0, 1.0
+    return rng.standard_normal((B, V)), 2.0, 1.0
+
+
+@edge("more than 100 tokens, none of them much more likely than the others")
+def flat(rng, B, V):
+    return 0.3 * rng.standard_normal((B, V + 100)), 1.0, float(rng.uniform(0.6, 0.9))
 
 
 @invariant("each row has to sum to 1")
