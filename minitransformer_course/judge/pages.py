@@ -26,26 +26,34 @@ UNBREAKABLE = re.compile(
 )  # nor may a line begin like an item or a heading
 BLANK, END = "# your code: ", "# end of your code"
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
-LATEX = (  # what a terminal shows in its place
-    (r"\\[,;!:] ?", " "),
-    (r"[_^]\{([^{}]{1,12})\}", lambda found: found[0][0] + found[1]),
-    (r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)"),
-    (r"\\t?frac(\d)(\d)", r"\1/\2"),
-    (r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)"),
-    (r"\\(?:text|mathrm|mathbf|operatorname)\{([^{}]*)\}", r"\1"),
+SYMBOLS = (  # what a terminal shows in their place
+    (r"\\\\", "\n"),
+    (r"\\(?:[,;!: ]|q?quad) ?", " "),
     (r"\\(?:left|right|[Bb]igg?[lr]?)(?![a-z])", ""),
     (r"\\partial(?![a-z])", "∂"),
-    (r"\\sum(?![a-z])", "sum"),
-    (r"\\(?:cdot|times)(?![a-z])", "*"),
+    (r"\\(?:cdot|times|odot)(?![a-z])", "*"),
     (r"\\l?dots(?![a-z])", "..."),
-    (r"\\top(?![a-z])", "T"),
+    (r"\\(?:top|mathsf T)(?![a-z])", "T"),
     (r"\\infty(?![a-z])", "inf"),
     (r"\\leq?(?![a-z])", "<="),
     (r"\\geq?(?![a-z])", ">="),
-    (r"\\q?quad", " "),
-    (r"\\\\", "\n"),
-    (r"\\([a-zA-Z]+)", r"\1"),
+    (r"\\neq(?![a-z])", "!="),
+    (r"\\leftarrow(?![a-z])", "<-"),
+    (r"\\(?:to|(?:Long)?[Rr]ightarrow)(?![a-z])", "->"),
+    (r"\\([{}%#&_])", r"\1"),
+    (r"\\t?frac(?![a-z])", r"\\frac"),
+    (r"\\(frac|sqrt)\s?(\\[a-zA-Z]+|\d|(?<=\s)\w)", r"\\\1{\2}"),  # of one letter or digit
+    (r"(\\frac\{[^{}]*\}) ?(\w)", r"\1{\2}"),
 )
+GROUPS = (  # one may stand inside another
+    (r"\\(?:text|mathrm|mathbf|operatorname)\{([^{}]*)\}", r"\1"),
+    (r"\\begin\{([bp]?)matrix\}(.*?)\\end\{\1matrix\}", lambda found: _rows(found[2])),
+    (r"([_^])\{(-?\\?\w+)\}", r"\1\2"),
+    (r"([_^])\{([^{}]*)\}", r"\1(\2)"),
+    (r"\\frac\{([^{}]*)\}\{([^{}]*)\}", lambda found: "/".join(map(_bracketed, found.groups()))),
+    (r"\\(sqrt|bar|hat|tilde)\{([^{}]*)\}", r"\1(\2)"),
+)
+NAMES = ((r"\\([a-zA-Z]+)", r"\1"), (r"(?<=\w)\{,\}(?=\d)", ","), (r"  +", " "))
 
 
 def translated(page, look_up=_) -> str:
@@ -124,11 +132,30 @@ def plain(page) -> str:
 
 
 def _plain_formula(text) -> str:
-    for pattern, new in LATEX:
-        before = ""
-        while text != before:  # one may stand inside another
-            before, text = text, re.sub(pattern, new, text)
-    return re.sub(r"  +", " ", text).strip()
+    text, before = _replaced(text, SYMBOLS), ""
+    while text != before:
+        before, text = text, _replaced(text, GROUPS)
+    return _replaced(text, NAMES).strip()
+
+
+def _replaced(text, rules) -> str:
+    for pattern, new in rules:
+        text = re.sub(pattern, new, text, flags=re.DOTALL)
+    return text
+
+
+def _bracketed(part) -> str:
+    """A numerator or denominator, in brackets if it has several factors or terms."""
+    part = part.strip()
+    return (
+        part if re.fullmatch(r"\d+|(?:∂ )?\\?[A-Za-z][\w^]*|\w+\([^()]*\)", part) else f"({part})"
+    )
+
+
+def _rows(matrix) -> str:
+    """[a, b; c, d] of a matrix, whose rows are lines by now."""
+    rows = [", ".join(map(str.strip, row.split("&"))) for row in matrix.strip().split("\n")]
+    return f"[{'; '.join(rows)}]"
 
 
 def _paragraph(lines, prefix, message, look_up) -> list[str]:

@@ -27,6 +27,7 @@ from minitransformer_course.judge.course import (
 )
 from minitransformer_course.judge.exercise import blanks
 from minitransformer_course.judge.learner_progress import FILE
+from minitransformer_course.judge.pages import FORMULA, plain
 from tests.helpers.learner import solve
 
 pytestmark = pytest.mark.slow
@@ -372,6 +373,30 @@ def test_what_was_written_into_the_progress_by_hand_does_no_harm(learn, tmp_path
 def test_a_solution_has_no_latex_in_a_terminal(learn):
     out = learn("solution", "softmax_backward", "--give-up")[1]
     assert "dx_j = p_j ( dp_j - sum_i dp_i p_i )" in out and "\\frac" not in out and "$" not in out
+
+
+def test_no_formula_of_a_chapter_has_latex_in_a_terminal():
+    for chapter in chapters():
+        text = "\n".join(line.removeprefix("# ") for line in chapter.text.splitlines())
+        for page in FORMULA.findall(text):
+            shown = plain(f"$${page[0] or page[1]}$$")
+            assert not re.search(r"[\\{}]|frac|matrix|sqrt[^(]|begin", shown), shown
+
+
+@pytest.mark.parametrize(
+    "formula, shown",
+    [
+        (r"\frac1D \sum_k c_k", "1/D sum_k c_k"),
+        (r"\frac{Q K^\top}{\sqrt{d_k}}", "(Q K^T)/sqrt(d_k)"),
+        (r"10000^{-2i / d_{model}}", "10000^(-2i / d_model)"),
+        (
+            r"\begin{pmatrix} \cos b & \sin b \\ -\sin b & \cos b \end{pmatrix}",
+            "[cos b, sin b; -sin b, cos b]",
+        ),
+    ],
+)
+def test_a_formula_reads_like_code_in_a_terminal(formula, shown):
+    assert plain(f"${formula}$") == shown
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
