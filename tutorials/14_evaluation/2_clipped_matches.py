@@ -94,7 +94,7 @@ def mistaken(rng):
     """Two texts. In each of many bases, the pair a + base, c of the first one is the same number as
     a, c + 1 of the second one, and so are the two from right to left.
     """
-    base = np.append(np.arange(2, 33), [50, 64, 100, 128, 256, 1000, 1024, 10_000, 65_536])[:, None]
+    base = np.append(np.arange(2, 65), [100, 128, 256, 1000, 1024, 10_000, 65_536])[:, None]
     a, c = rng.integers(1, 9, (2, *base.shape))
     rare = np.hstack([a + base, c, c, a + base])
     return rare.ravel(), np.append(np.hstack([a, c + 1, c + 1, a]), 9)
