@@ -142,7 +142,7 @@ def time_limit(seconds) -> Iterator[None]:
 
     A single call of NumPy that never returns is not stopped.
     """
-    import ctypes  # here: a learner's process is refused it
+    import ctypes
 
     late = type("Late", (TimeUp,), {"__str__": lambda self: still_running(seconds)})
     timer = threading.Timer(

@@ -168,10 +168,7 @@ def _watching(function, given, forbidden) -> Any:
     before = getprofile()
     setprofile(watch)
     try:
-        returned = function(*given)
-        if getprofile() is not watch:
-            forbidden.append(_("it calls {name}").format(name="sys.setprofile"))
-        return returned
+        return function(*given)
     finally:
         setprofile(before)
 

@@ -34,21 +34,21 @@ def main(folder) -> NoReturn:
         _stop_after(job["limit"], late)
         if job["kind"] == "check":
             limit_this_process(job["limit"] * (1 + len(job["work"])))
-            refuse(job["refused"])
+            refuse()
         namespace = _load(folder, job)
         if namespace and job["kind"] == "capstone":
             capstone(folder, namespace, job, late)
         elif namespace:
             for name, cases in job["work"].items():
                 _stop_after(job["limit"], late)
-                check(folder, name, namespace, cases, job)
+                check(folder, name, namespace, cases)
     os._exit(0)  # not waiting for threads that the learner's code started
 
 
-def check(folder, name, namespace, cases, job) -> None:
+def check(folder, name, namespace, cases) -> None:
     """Call the function on the cases; each Outcome is there as soon as the call has returned."""
     with _reported(folder, name):
-        for i, outcome in enumerate(call_on(namespace[name], cases, watched=job["graded"])):
+        for i, outcome in enumerate(call_on(namespace[name], cases, watched=False)):
             outcome.save(folder / f"{name}.{i}")
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import minitransformer
 import minitransformer_course
 from minitransformer.errors import InputError, nearest_of
 from minitransformer_course.judge import cells
 from minitransformer_course.judge.call import Outcome, place_of, remember
-from minitransformer_course.judge.course import exercises, folder_of_chapters
+from minitransformer_course.judge.course import exercises
 from minitransformer_course.limits import still_running, wrapped
 from minitransformer_course.messages import VARIABLE, _, spoken
 from minitransformer_course.judge.my_transformer import FUNCTIONS, MODEL_FILE
@@ -25,12 +24,6 @@ from minitransformer_course.judge.own_code import own_code, statements
 from minitransformer_course.judge.submission import is_of_the_page, read
 
 COURSE = Path(minitransformer_course.__file__).parent
-WITH_ANSWERS = [
-    Path(minitransformer.__file__).parent,
-    COURSE / "diagnosis",
-    COURSE / "doctor",
-    COURSE / "explorer",
-]  # tracebacks read the rest
 LIMIT = 10  # seconds, for the file and for each function
 PROOF_LIMIT, TRAINING_LIMIT = (
     60,
@@ -51,7 +44,7 @@ def run_file(
     each case, up to an error.
 
     sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded:
-    within bubblewrap if that runs, and each call is watched. Raises InputError if the file itself
+    within bubblewrap if that runs. Raises InputError if the file itself
     does not run, if it changes NumPy, or if it lacks one of the functions.
     """
     own = own_code(sources, cases)
@@ -114,9 +107,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
             "kind": kind,
             "work": work,
             "limit": limit,
-            "graded": graded,
             "steps": steps,
-            "refused": [*map(str, WITH_ANSWERS), str(folder_of_chapters())],
         }
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         if kind == "capstone":

@@ -155,11 +155,6 @@ def test_what_misbehaves(tmp_path, body):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_call_that_hides_from_the_teachers_watch_is_told(judged):
-    source = HEAD + FUNCTION + "import sys; sys.setprofile(None); return p * dp"
-    assert "it calls sys.setprofile" in judged(source, graded=True).where
-
-
 @pytest.mark.campaign
 def test_a_right_but_slow_solution_is_called_so(judged):
     right = find_exercise("softmax_backward").source.replace(

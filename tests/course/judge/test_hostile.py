@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 
-from minitransformer.functional import softmax
 from minitransformer_course import limits
 from minitransformer_course.judge.course import exercises, find_exercise
 from minitransformer_course.judge.judge_file import grade
@@ -21,25 +20,8 @@ pytestmark = pytest.mark.campaign
 REFERENCE = find_exercise("softmax_backward").source.replace("import numpy as np\n", "")
 HEAD = "import math\nimport numpy as np\n"
 RIGHT = "p * (dp - (dp * p).sum(axis=-1, keepdims=True))"
-ANSWERS = find_exercise("softmax_backward").path
 FUNCTION = "def softmax_backward(dp, p):\n    "
 HOSTILE = {  # what it does: (the file, the stage, words of the answer)
-    "reads the reference": (
-        FUNCTION + f"exec(open({str(ANSWERS)!r}).read().split('# %%')[1], globals()); return 1",
-        "own",
-        "it reads 2_softmax_backward.py",
-    ),
-    "reads it as bytes of a link": (
-        f"import os, tempfile\nlink = tempfile.mktemp()\ntext = os.symlink({str(ANSWERS)!r}, link) or "
-        "os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p if text else dp",
-        "own",
-        "it reads",
-    ),
-    "reads the library": (
-        FUNCTION + f"np.fromfile({softmax.__file__!r}); return p",
-        "own",
-        "it reads softmax.py",
-    ),
     "imports it in the function": (
         FUNCTION + "from minitransformer.functional import softmax_backward as f; return f(dp, p)",
         "own",
@@ -48,24 +30,13 @@ HOSTILE = {  # what it does: (the file, the stage, words of the answer)
     "imports it at the top": (
         "from minitransformer.functional import softmax_backward\n",
         "own",
-        "it imports minitransformer.functional",
+        "it imports minitransformer",
     ),
     "imports it by importlib": (
         FUNCTION
         + "import importlib; importlib.import_module('minitransformer.functional'); return p",
         "own",
-        "it reads __init__",
-    ),
-    "ends the process that judges": (
-        FUNCTION + "import os, signal; os.kill(os.getppid(), signal.SIGTERM); return p",
-        "own",
-        "it calls os.kill",
-    ),
-    "does so in another way": (
-        FUNCTION
-        + "import os, signal; signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 15); return p",
-        "runs",
-        "no attribute 'pidfd_send_signal'",
+        "it imports minitransformer",
     ),
     "has no other answer": (
         FUNCTION
@@ -76,23 +47,7 @@ HOSTILE = {  # what it does: (the file, the stage, words of the answer)
     "borrows from another library": (
         "from scipy.special import softmax\n" + FUNCTION + "return softmax(p)",
         "own",
-        "it imports scipy.special",
-    ),
-    "runs a program": (
-        FUNCTION
-        + "import subprocess; return eval(subprocess.check_output(['python3', '-c', '1']))",
-        "own",
-        "it calls subprocess.Popen",
-    ),
-    "runs a shell": (
-        FUNCTION + "import os; os.system('true'); return p",
-        "own",
-        "it calls os.system",
-    ),
-    "loads a library": (
-        FUNCTION + "import ctypes; ctypes.CDLL(None); return p",
-        "own",
-        "it calls ctypes.dlopen",
+        "it imports scipy",
     ),
     "keeps its answers by shape": (
         "kept = {}\n" + FUNCTION + f"return kept.setdefault(p.shape, {RIGHT}).copy()",
