@@ -24,7 +24,7 @@ from minitransformer.data.batches import make_batch
 from minitransformer.decoding import beam_search
 from minitransformer.functional import adam_update, cross_entropy_backward, cross_entropy_forward
 from minitransformer.data.special import EOS, PAD
-from minitransformer.training.optim import clip_factor, schedule
+from minitransformer.training.optim import schedule
 from minitransformer.cores import one_blas_thread
 from minitransformer_course.judge import capstone_text
 from minitransformer_course.judge.call import describe
@@ -36,6 +36,7 @@ from minitransformer_course.judge.capstone_train import (
     wrong_in_training,
 )
 from minitransformer_course.judge.course import find_exercise, folder_of_chapters
+from minitransformer_course.judge.flat_weights import FlatWeights, gradients, put
 from minitransformer_course.messages import _
 from minitransformer_course.judge.my_transformer import FUNCTIONS
 from minitransformer_course.judge.own_text import FILE, own_text
@@ -157,26 +158,24 @@ def named(model) -> dict[str, Any]:
     }
 
 
-def put(weights, dropout=0.0) -> Transformer:
+def with_weights(weights, dropout=0.0) -> Transformer:
     """The library's model with these weights, until the next call."""
-    for name, parameter in named(_model(dropout)).items():
-        parameter.data[...] = weights[name]
-    return _model(dropout)
+    model = _model(dropout)
+    put(named(model), weights)
+    return model
 
 
 def library() -> dict[str, Callable]:
     """FUNCTIONS, made of the library's Transformer; train calls what the dict holds then."""
 
     def forward(weights, source, target, dropout=0.0, rng=None) -> tuple:
-        logits, cache = put(weights, dropout).forward(source, target, rng=rng)
+        logits, cache = with_weights(weights, dropout).forward(source, target, rng=rng)
         return logits, (cache, dropout)
 
     def backward(dlogits, cache, weights) -> dict[str, np.ndarray]:
         cache, dropout = cache
-        model = put(weights, dropout)
-        model.zero_grad()
-        model.backward(dlogits, cache)
-        return {name: parameter.grad.copy() for name, parameter in named(model).items()}
+        model = with_weights(weights, dropout)
+        return gradients(model, named(model), dlogits, cache)
 
     def loss(logits, next_target) -> tuple:
         total, cache = cross_entropy_forward(logits, next_target, padding=PAD)
@@ -189,26 +188,15 @@ def library() -> dict[str, Callable]:
 
     def write(weights, source, length) -> np.ndarray:
         found = [
-            best.ids for best, *_others in beam_search(put(weights), source, 1, max_length=length)
+            best.ids
+            for best, *_others in beam_search(with_weights(weights), source, 1, max_length=length)
         ]
         return np.array([(ids + [EOS] * length)[:length] for ids in found])
 
     def train(pairs, rng, dropout, warmup) -> Iterator[tuple]:
-        initial = named(Transformer(config(), seed=int(rng.integers(2**31))))
-        w = np.concatenate([parameter.data.ravel() for parameter in initial.values()]).astype(
-            "float64"
-        )
-        m, v = np.zeros((2, w.size))
-        ends = np.cumsum([parameter.data.size for parameter in initial.values()])[:-1]
-
-        def by_name() -> dict[str, np.ndarray]:
-            return {
-                name: one.reshape(parameter.data.shape)
-                for (name, parameter), one in zip(initial.items(), np.split(w, ends))
-            }
-
+        flat = FlatWeights(named(Transformer(config(), seed=int(rng.integers(2**31)))))
         for step in count(1):
-            weights = by_name()
+            weights = flat.by_name()
             source, target, next_target, tokens = make_batch(
                 [pairs[i] for i in rng.integers(len(pairs), size=BATCH)]
             )
@@ -216,13 +204,10 @@ def library() -> dict[str, Callable]:
                 weights, source, target, *([dropout, rng] if dropout else [])
             )
             total, dlogits = functions["loss"](logits, next_target)
-            gradients = functions["backward"](dlogits / tokens, cache, weights)
-            g = np.concatenate([np.ravel(gradients[name]) for name in initial])
-            g = g * clip_factor(g @ g, 1.0)
-            w, m, v = functions["adam_step"](
-                w, g, m, v, step, schedule(step, SIZES["d_model"], warmup), *ADAM
-            )
-            yield total / tokens, by_name()
+            found = functions["backward"](dlogits / tokens, cache, weights)
+            rate = schedule(step, SIZES["d_model"], warmup)
+            flat.move(functions["adam_step"], found, step, rate)
+            yield total / tokens, flat.by_name()
 
     functions: dict[str, Callable] = dict(
         zip(FUNCTIONS, (forward, backward, loss, adam_step, write, train))

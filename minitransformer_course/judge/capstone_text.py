@@ -16,8 +16,7 @@ import numpy as np
 from minitransformer import LanguageModel, LanguageModelConfig
 from minitransformer.checking.compare import relative_errors
 from minitransformer.data.windows import WindowBatches
-from minitransformer.training.optim import clip_factor
-from minitransformer_course.judge.capstone_train import ADAM
+from minitransformer_course.judge.flat_weights import FlatWeights, gradients, put
 from minitransformer_course.judge.own_text import OwnText
 from minitransformer_course.messages import _
 
@@ -48,20 +47,17 @@ def named(model) -> dict[str, Any]:
 def library() -> dict[str, Callable]:
     """forward and backward for source=None, made of the library's model."""
 
-    def put(weights) -> LanguageModel:
+    def model_of(weights) -> LanguageModel:
         model = language_model(*weights["embedding.weight"].shape)
-        for name, parameter in named(model).items():
-            parameter.data[...] = weights[name]
+        put(named(model), weights)
         return model
 
     def forward(weights, source, target) -> tuple:
-        return put(weights).forward(target)
+        return model_of(weights).forward(target)
 
     def backward(dlogits, cache, weights) -> dict[str, np.ndarray]:
-        model = put(weights)
-        model.zero_grad()
-        model.backward(dlogits, cache)
-        return {name: parameter.grad.copy() for name, parameter in named(model).items()}
+        model = model_of(weights)
+        return gradients(model, named(model), dlogits, cache)
 
     return {"forward": forward, "backward": backward}
 
@@ -75,10 +71,8 @@ def first_wrong(functions) -> str:
     ids = rng.integers(1, 11, (3, 7))
     expected, cache = model.forward(ids)
     dlogits = rng.standard_normal(expected.shape)
-    model.zero_grad()
-    model.backward(dlogits, cache)
-    right = {"logits": expected}
-    right |= {name: parameter.grad for name, parameter in reversed(named(model).items())}
+    found = gradients(model, named(model), dlogits, cache)
+    right = {"logits": expected, **dict(reversed(found.items()))}
     logits, own_cache = functions["forward"](weights, None, ids)
     found = {"logits": logits, **functions["backward"](dlogits, own_cache, weights)}
     arrays = [np.asarray(found.get(name, np.nan)) for name in right]
@@ -92,24 +86,20 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
     of the text.
     """
     started, rng = time.process_time(), np.random.default_rng(0)
-    initial = named(LanguageModel(language_model(text.vocabulary.size, D_MODEL).config))
-    w = np.concatenate([one.data.ravel() for one in initial.values()]).astype("float64")
-    m, v = np.zeros((2, w.size))
-    ends = np.cumsum([one.data.size for one in initial.values()])[:-1]
+    initial = LanguageModel(language_model(text.vocabulary.size, D_MODEL).config)
+    weights = FlatWeights(named(initial))
     batches = WindowBatches(text.train, WINDOW, BATCH, seed=0)
     held_out = text.held_out[: 16 * (WINDOW + 1)]
     unseen = held_out[: len(held_out) // (WINDOW + 1) * (WINDOW + 1)].reshape(-1, WINDOW + 1)
     losses, bits, samples = [], [], []
 
-    def weights() -> dict[str, np.ndarray]:
-        arrays = np.split(w, ends)
-        return {name: a.reshape(one.data.shape) for (name, one), a in zip(initial.items(), arrays)}
-
     def show(step) -> None:
-        logits, _cache = functions["forward"](weights(), None, unseen[:, :-1])
+        logits, _cache = functions["forward"](weights.by_name(), None, unseen[:, :-1])
         total, _dlogits = functions["loss"](logits, unseen[:, 1:])
         bits.append((step, float(total) / unseen[:, 1:].size / np.log(2)))
-        written = write(functions["forward"], weights(), unseen[0, :8].tolist(), rng, WRITTEN)
+        written = write(
+            functions["forward"], weights.by_name(), unseen[0, :8].tolist(), rng, WRITTEN
+        )
         samples.append((step, text.vocabulary.decode(written)))
         said = _(
             "step {step:5,}: {bits:.2f} bits for a character of the held-out text, {seconds:.0f} s"
@@ -122,12 +112,11 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
         if used >= 1:
             break
         batch = next(batches)
-        logits, cache = functions["forward"](weights(), None, batch.ids)
+        logits, cache = functions["forward"](weights.by_name(), None, batch.ids)
         total, dlogits = functions["loss"](logits, batch.next_target)
-        gradients = functions["backward"](dlogits / batch.terms, cache, weights())
-        g = np.concatenate([np.ravel(gradients[name]) for name in initial])
+        found = functions["backward"](dlogits / batch.terms, cache, weights.by_name())
         rate = LEARNING_RATE * min(1, step / WARMUP) * (1 - used)
-        w, m, v = functions["adam_step"](w, g * clip_factor(g @ g, 1.0), m, v, step, rate, *ADAM)
+        weights.move(functions["adam_step"], found, step, rate)
         losses.append(float(total) / batch.terms)
         if step in (steps // 10, steps // 3):
             show(step)
@@ -136,8 +125,8 @@ def learn(functions, text: OwnText, say, steps=STEPS) -> dict[str, Any]:
         "losses": losses,
         "bits": bits,
         "samples": samples,
-        "parameters": w.size,
-        "weights": b64encode(w.astype("<f4").tobytes()).decode(),
+        "parameters": weights.values.size,
+        "weights": b64encode(weights.values.astype("<f4").tobytes()).decode(),
         "tokens": text.vocabulary.tokens(range(text.vocabulary.size)),
     }
 

@@ -142,7 +142,7 @@ def download(text: str) -> dict:
 
 def _explored(mine: Mine, text: str) -> Page:
     """The explorer on the model and a word."""
-    model = capstone.put(mine.learned.weights())
+    model = capstone.with_weights(mine.learned.weights())
     vocabulary = TASKS["reverse"]().make_vocabulary()  # the same letters as one_file.py's
     batch = batch_of(model, vocabulary, " ".join("".join(text.lower().split())))
     weights = {name: one.data for name, one in model.parameters().items()}
