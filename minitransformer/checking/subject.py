@@ -186,6 +186,8 @@ class Subject:
             got, expected = np.shape(gradient), self.variables[name].shape
             if gradient is None:
                 raise Breach(f"backward returns None for {name}, expected its gradient")
+            if not isinstance(got, tuple):  # NumPy itself has a shape, which is a function
+                raise Breach(f"the gradient for {name} is not an array")
             if got != expected:
                 shapes = {other: array.shape for other, array in self.variables.items()}
                 raise Breach(_wrong_shape(name, got, expected, shapes))

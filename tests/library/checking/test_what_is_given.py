@@ -180,6 +180,7 @@ def test_an_integer_parameter_is_refused_where_it_is_made():
         (lambda x: (x * x, x), lambda dy, x: [2 * x * dy], "backward returns a list"),
         (lambda x: (x * x, x), lambda dy, x: None, "backward returned 0 gradients, expected 1"),
         (lambda x: (x * x, x), lambda dy, x: (None,), "backward returns None for x"),
+        (lambda x: (x * x, x), lambda dy, x: np, "the gradient for x is not an array"),
     ],
 )
 def test_what_a_block_returns_is_said_in_a_line(forward, backward, words):
