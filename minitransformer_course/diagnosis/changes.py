@@ -20,7 +20,10 @@ from minitransformer_course.diagnosis.syntax_tree import (
     filled,
     index_of,
     match,
+    once,
+    parts_of,
     with_index,
+    with_part,
 )
 
 Found = Iterator[
@@ -74,6 +77,26 @@ def changes(node, names, means) -> Iterator[Change]:
                 if f"{{{key}}}" in sentence
             }
             yield Change(sentence.format(**shown), changed, rank)
+
+
+def of_statement(statement, of_expression) -> Iterator[Change]:
+    """A statement with one Change in what it computes, or in the place of an array that it writes
+    into.
+
+    of_expression(node): the Changes of an expression as a whole.
+    """
+    for part, put in parts_of(statement):
+        found = once(part, of_expression)
+        if isinstance(getattr(part, "ctx", None), ast.Store):
+            found = _of_place(part, of_expression)
+        yield from (change._replace(node=put(statement, change.node)) for change in found)
+
+
+def _of_place(node, of_expression) -> Iterator[Change]:
+    if isinstance(node, ast.Subscript):
+        yield from of_expression(node)
+        for change in once(node.slice, of_expression):
+            yield change._replace(node=with_part(node, "slice", change.node))
 
 
 def _of_this(node, names) -> Found:

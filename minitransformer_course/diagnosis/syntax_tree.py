@@ -146,19 +146,19 @@ def parts_of(node) -> list[tuple[ast.AST, Callable]]:
         return parts
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
-            parts.append((value, lambda node, new, field=field: _with(node, field, new)))
+            parts.append((value, lambda node, new, field=field: with_part(node, field, new)))
         elif isinstance(value, list):
             parts += [
                 (
                     one,
-                    lambda node, new, field=field, i=i: _with(
+                    lambda node, new, field=field, i=i: with_part(
                         node,
                         field,
                         [*getattr(node, field)[:i], new, *getattr(node, field)[i + 1 :]],
                     ),
                 )
                 for i, one in enumerate(value)
-                if isinstance(one, (ast.expr, ast.keyword))
+                if isinstance(one, (ast.expr, ast.keyword, ast.comprehension))
             ]
     return parts
 
@@ -172,7 +172,7 @@ def _both(first, second) -> Change:
     return Change(f"{first.sentence}; {second.sentence}", second.node, first.rank + second.rank)
 
 
-def _with(node, field, value) -> ast.AST:
+def with_part(node, field, value) -> ast.AST:
     changed = copy.copy(node)
     setattr(changed, field, value)
     return changed

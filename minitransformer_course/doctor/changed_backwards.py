@@ -18,7 +18,7 @@ from minitransformer_course.doctor.mistakes import Mistake, method_of
 from minitransformer_course.diagnosis.operations import OPERATIONS
 from minitransformer_course.diagnosis.source import Source
 from minitransformer_course.diagnosis.wrong_forms import AXES, made_wrong
-from minitransformer_course.diagnosis.changes import changes
+from minitransformer_course.diagnosis.changes import changes, of_statement
 from minitransformer_course.diagnosis.arrays import rearranged, wrong_numbers
 from minitransformer_course.diagnosis.syntax_tree import (
     NAME,
@@ -28,6 +28,7 @@ from minitransformer_course.diagnosis.syntax_tree import (
     expression,
     filled,
     names_in,
+    with_part,
 )
 
 LOOPS = {
@@ -141,41 +142,46 @@ def _with_signature(wrong, own, more=()) -> Callable:
 
 def _changes(source, names) -> Iterator[tuple[list, Change]]:
     """(places, Change): what is put in these places of the tree."""
-    alike: dict[tuple, list] = {}
+    statements = [
+        place
+        for place in source.places
+        if isinstance(place[3], ast.stmt) and not _is_check(place[3])
+    ]
+    for place in statements:  # what is wrong with a statement as a whole is told first
+        yield from (([place], change) for change in _of_statement(place[3]))
+    for place in statements:
+        loops = isinstance(place[3], ast.For)  # it might loop over a list that it adds to
+        of_expression = partial(_of_expression, names=[] if loops else names)
+        if loops or not hasattr(place[3], "body"):
+            yield from (([place], one) for one in of_statement(place[3], of_expression))
+    for (of_axis, text), places in _alike(source, names).items():
+        for other in () if len(places) < 2 else AXES if of_axis else (*names, "1", "0"):
+            said = f"{text} is ignored: {other} is used in its place everywhere"
+            if of_axis:
+                said = f"all sums and means run over axis={other}, not axis={text}"
+            elif other in names:
+                said = f"{other} is used wherever {text} belongs"
+            yield places, Change(said, expression(other), RARE)
+
+
+def _alike(source, names) -> dict[tuple[bool, str], list]:
+    """{(whether it is an axis, its text): its places} of names and axes."""
+    found: dict[tuple, list] = {}
     for place in source.places:
         parent, _field, _i, node = place
         statement = source.statement.get(id(node))
-        if isinstance(node, ast.stmt):
-            found: Any = _of_statement(node, names)
-        elif statement is None or ast.unparse(statement).startswith(
-            ("check_", "_check", "self._check", "'''", '"')
-        ):
+        if statement is None or isinstance(statement, ast.For) or _is_check(statement):
             continue
-        else:
-            others = (
-                [] if isinstance(statement, ast.For) else names
-            )  # it might loop over a list that it adds to
-            found = (*_of_expression(node, others), *changes(node, others, {}))
-            text, of_axis = (
-                ast.unparse(node),
-                isinstance(parent, ast.keyword) and parent.arg == "axis",
-            )
-            if of_axis or (text in others and isinstance(getattr(node, "ctx", None), ast.Load)):
-                alike.setdefault((of_axis, text), []).append(place)
-        yield from (([place], change) for change in found)
-    for (of_axis, text), places in alike.items():
-        for other in () if len(places) < 2 else AXES if of_axis else (*names, "1", "0"):
-            said = (
-                "all sums and means run over axis={0}, not axis={1}"
-                if of_axis
-                else "{0} is used wherever {1} belongs"
-            )
-            said = (
-                said
-                if of_axis or other in names
-                else "{1} is ignored: {0} is used in its place everywhere"
-            )
-            yield places, Change(said.format(other, text), expression(other), RARE)
+        text = ast.unparse(node)
+        of_axis = isinstance(parent, ast.keyword) and parent.arg == "axis"
+        if of_axis or (text in names and isinstance(getattr(node, "ctx", None), ast.Load)):
+            found.setdefault((of_axis, text), []).append(place)
+    return found
+
+
+def _is_check(statement) -> bool:
+    """Whether it checks arguments, or is a docstring."""
+    return ast.unparse(statement).startswith(("check_", "_check", "self._check", "'''", '"'))
 
 
 def _of_expression(node, names) -> Iterator[Change]:
@@ -212,19 +218,11 @@ def _of_expression(node, names) -> Iterator[Change]:
             Change(f"{name} is used where `{ast.unparse(node)}` belongs", expression(name), RARE)
             for name in names
         )
+    yield from changes(node, names, {})
 
 
-def _of_statement(node, names) -> Iterator[Change]:
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        yield from (
-            one._replace(node=ast.Assign([one.node], node.value))
-            for one in changes(node.targets[0], names, {})
-        )
+def _of_statement(node) -> Iterator[Change]:
     if isinstance(node, ast.AugAssign):
-        yield from (
-            one._replace(node=ast.AugAssign(one.node, node.op, node.value))
-            for one in changes(node.target, [], {})
-        )
         yield Change(
             "it is overwritten (=), but must be added to (+=)",
             ast.Assign([node.target], node.value),
@@ -232,7 +230,7 @@ def _of_statement(node, names) -> Iterator[Change]:
         )
         yield Change("this line is missing", ast.Pass())
         twice = filled("2 * a", a=node.value)
-        yield Change("it is counted twice (doubled)", ast.AugAssign(node.target, node.op, twice))
+        yield Change("it is counted twice (doubled)", with_part(node, "value", twice))
     if (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Call)
@@ -245,10 +243,8 @@ def _of_statement(node, names) -> Iterator[Change]:
             ast.Expr(ast.List([node.value, node.value], ast.Load())),
         )
     if isinstance(node, ast.For):
-        yield from (
-            Change(said, ast.For(node.target, filled(form, a=node.iter), node.body, node.orelse))
-            for form, said in LOOPS.items()
-        )
+        for form, said in LOOPS.items():
+            yield Change(said, with_part(node, "iter", filled(form, a=node.iter)))
 
 
 @cache

@@ -53,11 +53,6 @@ BACKWARD: dict[str, list[tuple[str, ...]]] = {
     ],
     "Embedding": [
         (
-            "the ids are transposed: each gradient goes to the row of another place's token (the wrong order of positions and batch)",
-            "cache.ids.reshape(-1)",
-            "cache.ids.T.reshape(-1)",
-        ),
-        (
             "the ids are sorted, but the gradients are not: each gradient goes to the row of another token (the wrong order)",
             "cache.ids.reshape(-1)",
             "np.sort(cache.ids.reshape(-1))",
@@ -105,13 +100,6 @@ BACKWARD: dict[str, list[tuple[str, ...]]] = {
             "dx[:, 0] = dy",
             "dx[:, -1] = dy",
         ),
-    ],
-    "FeedForward": [
-        (
-            "the activation's derivative (the ReLU mask, or GELU's) is applied twice",
-            "activate_backward(dh, cache.activation)",
-            "activate_backward(activate_backward(dh, cache.activation), cache.activation)",
-        )
     ],
     "MultiHeadAttention": [
         (
@@ -437,19 +425,11 @@ def _of_layers(of: str) -> Iterator[Mistake]:
     for name in PARTS.get(of, ()):
         dx = "dy" if name == "feed_forward" else "dx"
         left = f"self.{name}_residual.backward({dx}, cache.{name}_residual)"
-        through = f"self.{name}.backward(dh, cache.{name})"
         entered = f"self.{name}_residual.enter_backward(dh, cache.{name}_entered)"
         kept = f"dx, dh = {left}", f"before, (dx, dh) = {dx}, {left}"
-        both = f"{name} and {name}_residual"
         for said, *changes in (
             (
-                f"the backward of {both} is not called (skipped): what they should receive is passed on as it is",
-                (f"dx, dh = {left}", f"dx, dh = {dx}, 0"),
-                (through, "dh, 0" if name == "cross_attention" else "dh"),
-                (f"dx = dx + {entered}", "pass"),
-            ),
-            (
-                f"what comes out of {both} is not used (it is lost): what comes before them gets the dy that {name}_residual received",
+                f"what comes out of {name} and {name}_residual is not used (it is lost): what comes before them gets the dy that {name}_residual received",
                 kept,
                 (f"dx = dx + {entered}", "dx = before"),
             ),

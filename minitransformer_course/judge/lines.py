@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from types import CodeType
 
-from minitransformer_course.diagnosis.changes import LONGEST, changes, formula
+from minitransformer_course.diagnosis.changes import LONGEST, changes, formula, of_statement
 from minitransformer_course.messages import _
 from minitransformer_course.diagnosis.syntax_tree import (
     NAME,
@@ -16,8 +16,8 @@ from minitransformer_course.diagnosis.syntax_tree import (
     Change,
     expression,
     filled,
-    once,
     twice,
+    with_part,
 )
 
 RETURNED, FACTOR = (
@@ -49,57 +49,28 @@ class Line:
 
     @cached_property
     def variants(self) -> list[Change]:
-        alone = isinstance(
-            self.tree.value, ast.Name
-        )  # a name that is returned: `_superfluous` says more about others
-        made = (
-            [self._with(change) for change in once(self.tree.value, self._changes)]
-            if not alone
-            else []
-        )
-        if isinstance(self.tree, ast.Assign) and isinstance(
-            target := self.tree.targets[0], ast.Subscript
-        ):
-            places = [
-                *self._changes(target),
-                *(
-                    change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
-                    for change in once(target.slice, self._changes)
-                ),
-            ]
-            made += [
-                Change(
-                    change.sentence,
-                    _compiled(ast.Assign([change.node], self.tree.value)),
-                    change.rank,
-                )
-                for change in places
-            ]
+        made = [*of_statement(self.tree, self._changes)]
         if self.in_place:
-            made.append(
-                Change(
-                    _("this line is missing: {line}").format(line=ast.unparse(self.tree)),
-                    _compiled(ast.Pass()),
-                )
-            )
+            said = _("this line is missing: {line}").format(line=ast.unparse(self.tree))
+            made.append(Change(said, ast.Pass()))
         if isinstance(self.tree, ast.Assign):
             made += map(self._with, self._superfluous())
-        return made
+        return [one._replace(node=_compiled(one.node)) for one in made]
 
     @cached_property
     def pairs(self) -> list[Change]:
-        return [
-            self._with(pair)
-            for pair in twice(
-                self.tree.value,
-                lambda node: (change for change in self._changes(node) if change.rank < RARE),
-            )
-        ]
+        made = twice(
+            self.tree.value,
+            lambda node: (change for change in self._changes(node) if change.rank < RARE),
+        )
+        return [one._replace(node=_compiled(self._with(one).node)) for one in made]
 
     def _changes(self, node) -> list[Change]:
         """The changes of a node of this line, with the line's name in each sentence. Pairs ask for
-        those of the same node often.
+        those of the same node often. A name that is all of a value has none: `_superfluous` says more.
         """
+        if node is self.tree.value and isinstance(node, ast.Name):
+            return []
         if id(node) not in self._known:
             self._known[id(node)] = (
                 node,
@@ -145,12 +116,7 @@ class Line:
 
     def _with(self, change) -> Change:
         """The line with another value."""
-        tree = (
-            ast.Assign(self.tree.targets, change.node)
-            if isinstance(self.tree, ast.Assign)
-            else ast.Expr(change.node)
-        )
-        return Change(change.sentence, _compiled(tree), change.rank)
+        return change._replace(node=with_part(self.tree, "value", change.node))
 
 
 def scaled(name, factor) -> str:
