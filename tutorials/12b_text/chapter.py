@@ -25,9 +25,9 @@ lab.you_are_here("decoder", "decoding")
 #
 # In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
 # own functions inside. At the end the model writes lines that you can read. All 2,000 steps take
-# about 40 seconds of processor time where the library is installed, and a quarter of an hour in a
-# browser. The page therefore takes the first 200 and then loads the weights that the run ended
-# with. To take all steps, change one number.
+# about 40 seconds of processor time where the library is installed, and 15 minutes in a browser.
+# The page therefore takes the first 200 and then loads the weights that the run ended with. To take
+# all steps, change one number.
 
 # %%
 import matplotlib.pyplot as plt

@@ -27,8 +27,8 @@ lab.you_are_here("linear", "masks", "loss", "decoding")
 # In this chapter you do both on the model that has read Shakespeare. First it learns to say how
 # many letters a word has, while you train only 1 % as many numbers as it has weights. Then it
 # learns to write without the letter *e*, although you never show it how. All of the training runs
-# take about two minutes of processor time where the library is installed, and a quarter of an hour
-# in a browser. The page therefore runs three of them, with your functions, and the others are saved.
+# take about 2 minutes of processor time where the library is installed, and 15 in a browser. The
+# page therefore runs three of them, with your functions, and the others are saved.
 
 # %%
 import numpy as np
