@@ -133,17 +133,19 @@ def table(students) -> list[list[str]]:
     return rows
 
 
-def _student(entry, files, seed, limit) -> dict[str, Any]:
+def _student(entry, found, seed, limit) -> dict[str, Any]:
     """What a student handed in; `errors` says what could not be judged, and why."""
-    answers, errors = {}, []
-    if entry.is_symlink():
-        errors.append(_("{name} is a link, which is not followed").format(name=entry.name))
-    elif not files:
-        errors.append(
-            _("{name} holds no .py or .ipynb file").format(name=entry.name)
-            if entry.is_dir()
-            else _("{name} is neither a file nor a folder").format(name=entry.name)
-        )
+    answers, errors, files = {}, [], []
+    for path in found:
+        place = path.relative_to(entry.parent)
+        if path.is_symlink():
+            errors.append(_("{name} is a link, which is not followed").format(name=place))
+        elif not path.is_file():
+            errors.append(_("{name} is neither a file nor a folder").format(name=place))
+        else:
+            files.append(path)
+    if not found:
+        errors.append(_("{name} holds no .py or .ipynb file").format(name=entry.name))
     for path in files:
         try:
             for answer in check_file(path, seed=seed, limit=limit, graded=True).answers:
@@ -161,10 +163,9 @@ def _student(entry, files, seed, limit) -> dict[str, Any]:
 
 
 def _files(entry) -> list[Path]:
-    """The files of a student, without those that a link leads to."""
-    if entry.is_symlink():
-        return []
-    if not entry.is_dir():
-        return [entry] if entry.is_file() and entry.suffix in KINDS else []
-    inside = [one for one in sorted(entry.iterdir()) if not one.name.startswith((".", "__"))]
-    return [file for one in inside for file in _files(one)]
+    """The files of a student, and the links and pipes among them, which are not read."""
+    if entry.is_dir() and not entry.is_symlink():
+        inside = [one for one in sorted(entry.iterdir()) if not one.name.startswith((".", "__"))]
+        return [file for one in inside for file in _files(one)]
+    odd = entry.is_symlink() or not entry.is_file()
+    return [entry] if odd or entry.suffix in KINDS else []

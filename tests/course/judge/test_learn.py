@@ -317,6 +317,7 @@ def test_grade_follows_no_link_and_skips_nobody(learn, tmp_path):
     assert code == 0 and re.search(r"^blank +not written", out, re.MULTILINE)
     assert "empty: empty holds no .py or .ipynb file" in out and "eve: eve is a link" in out
     assert "gone: gone.py is a link" in out and "pipe: pipe.py is neither" in out
+    assert "ann: ann/root is a link" in out  # beside a file that is judged
     rows = (tmp_path / "table.csv").read_text(encoding="utf-8-sig").splitlines()
     assert rows[0] == "student,softmax_backward,passed" and len(rows) == 7
 
