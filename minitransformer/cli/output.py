@@ -26,18 +26,19 @@ def check_new(output: str | Path, what: str = "a file") -> None:
         raise InputError(f"--output {output}: there is no folder {path.parent}")
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(output: str | Path, data: bytes) -> None:
     """Write the bytes `data` to a new file: all of them, or no file. Raises FileExistsError."""
-    file = Path(path).open("xb")  # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
+    path = Path(output)
+    file = path.open("xb")  # outside the try: a file that already existed is not ours
     try:
         with naming(path), file:
             file.write(data)
     except BaseException:
-        Path(path).unlink()
+        path.unlink()
         raise
 
 
-def picture_path(output: str, default: str | Path | None = None) -> Path:
+def picture_path(output: str | None, default: str | Path = "picture.png") -> Path:
     """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a
     free name like `default`.
     """
