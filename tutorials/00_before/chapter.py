@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 0. Ten minutes before the first derivative
 #
-# There is nothing to write on this page. You see how networks translated before attention, the model that this book builds, and
-# such a model at work on one Korean sentence. The last section says how long the book takes.
+# There is nothing to write on this page. You see how networks translated before attention, the
+# model that this book builds, and such a model at work on one Korean sentence.
 #
 # For a copy with cells that you can run, type `minitransformer learn start 0` in an empty folder. Where the page says
 # *predict*, make a guess before you look at the output.

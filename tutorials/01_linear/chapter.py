@@ -18,8 +18,8 @@
 # it has read. How can something made of multiplications look anywhere, and how does it find out
 # where?
 #
-# Most of the answer is a single layer, the linear one. In this chapter you derive its backward, write it, and prove it
-# right. Then you use it to train two matrices that learn to look.
+# Most of the answer is a single layer, the linear one. In this chapter you derive its backward,
+# prove it right, and use it to train two matrices that learn to look.
 #
 # This page is a script. An editor that knows `# %%` cells (VS Code, Spyder, PyCharm) runs one cell at a time. Where it says
 # *predict*, write your guess down before you run the next cell. An exercise is a function with a blank: write your code in

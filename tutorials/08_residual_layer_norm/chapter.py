@@ -109,8 +109,8 @@ legend = axes.legend()
 # step. Kaiming He and his colleagues saw the same in image models in 2015, where 56 plain layers had a higher *training* error
 # than 20. They called it degradation, and answered with the residual connection.
 #
-# Multiplied out, 24 such layers are $2^{24}$ paths, most through about 12 layers. Veit and others found that they act
-# like an *ensemble*: little is lost if one layer is removed.
+# Multiplied out, 24 such layers are $2^{24}$ paths, which act like an *ensemble* (Veit and others):
+# little is lost if one layer is removed.
 #
 # The path around has a price. Suppose that each layer preserves the scale of its input, and that $x$ and $f(x)$ are
 # uncorrelated. Then their variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts

@@ -152,11 +152,11 @@ curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forg
 lab.show_curves(right, t, curves, "step t, gradient always 1", "step / learning rate")
 
 # %% [markdown]
-# The step is $0.001 / 0.901$, about a thousandth of the learning rate. You divide by roughly 0.9, so nothing adapts to
-# anything, and this is SGD with a running mean. In the table it also needs a learning rate like SGD's. Inside the square root,
-# $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller than that. On the right, the code
-# has $1 - \beta$ instead of $1 - \beta^t$. Its first step is perfect, so a test of one step sees nothing, and later steps are
-# up to 2.2 times too long.
+# The step is $0.001 / 0.901$, about a thousandth of the learning rate. You divide by roughly 0.9,
+# so nothing adapts to anything, and this is SGD with a running mean. Inside the square root,
+# $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller than
+# that. On the right, the code has $1 - \beta$ instead of $1 - \beta^t$. Its first step is perfect,
+# so a test of one step sees nothing, and later steps are up to 2.2 times too long.
 #
 # ## Clipping
 #

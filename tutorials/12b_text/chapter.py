@@ -23,11 +23,10 @@ lab.you_are_here("decoder", "decoding")
 # it backwards, and without a word to read it has nothing to say. GPT-2 and today's chat models write without a source. They are
 # built from the parts that you have already written, and they need fewer of them.
 #
-# In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters of Shakespeare, with your
-# own functions inside. At the end the model writes lines that you can read. All 2,000 steps take
-# about 40 seconds of processor time where the library is installed, and 15 minutes in a browser.
-# The page therefore takes the first 200 and then loads the weights that the run ended with. To take
-# all steps, change one number.
+# In this chapter you take the Transformer apart, keep one half, and train it on 180,000 characters
+# of Shakespeare, with your own functions inside. At the end the model writes lines that you can
+# read. The 2,000 steps take about 40 seconds, and 15 minutes in a browser, so the page takes 200 of
+# them and loads the weights that the run ended with.
 
 # %%
 import matplotlib.pyplot as plt
@@ -181,9 +180,8 @@ with lab.own_functions(), fast():
     bits = learn(model, train, 2000, stop, shown=(0, 100, 500, 2000))
 
 # %% [markdown]
-# The rest of this run is saved: what a character cost on the way, and the weights after the last
-# step. It was trained with the library's functions. To train it with yours, put 2000 in place of
-# 200, where the library is installed.
+# The rest of this run is saved. It was trained with the library's functions. To train it with
+# yours, put 2000 in place of 200, where the library is installed.
 
 # %%
 if stop < 2000:
@@ -226,13 +224,14 @@ with lab.own_functions(), fast():
         print(f"--- temperature {temperature}, p = {top_p}\n{write(predict, 'MENENIUS:', 220, temperature, top_p)}\n")
 
 # %% [markdown]
-# At temperature 0.1 the most likely character nearly always wins, and the text runs in circles. At 1.3, unlikely characters are
-# drawn too often. The setting between them gives a text that sounds like a play, as long as you do not ask what it means.
+# At temperature 0.1 the most likely character nearly always wins, and at 1.3, unlikely ones are
+# drawn too often. The setting between them gives a text that sounds like a play, as long as you do
+# not ask what it means.
 #
 # ## Too few words
 #
-# 180,000 characters are not many. What happens if there are 3,000? The model is the same, and so is the loop. Its run of 800
-# steps is saved as well. With `steps = 800` it runs again.
+# 180,000 characters are not many. What happens if there are 3,000? The model is the same, and so is
+# the loop. Its run is saved as well, and with `steps = 800` it runs again.
 
 # %%
 parrot, steps = LanguageModel(config), 0

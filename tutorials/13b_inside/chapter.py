@@ -25,8 +25,7 @@ lab.you_are_here("attention", "heads", "residual")
 # Where in its weights is such an ability, and how would you prove that you have found it?
 #
 # In this chapter you train the smallest model that has it, and watch the ability appear within a
-# few dozen steps. Then you take the model apart. The page takes about 20 seconds of processor
-# time, and 40 with your own functions.
+# few dozen steps. Then you take the model apart.
 
 # %%
 import numpy as np

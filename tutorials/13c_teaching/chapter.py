@@ -25,10 +25,10 @@ lab.you_are_here("linear", "masks", "loss", "decoding")
 # examples of good answers and then with a number that says how good their own answers are.
 #
 # In this chapter you do both on the model that has read Shakespeare. First it learns to say how
-# many letters a word has, while you train only 1 % as many numbers as it has weights. Then it
-# learns to write without the letter *e*, although you never show it how. All of the training runs
-# take about 2 minutes of processor time where the library is installed, and 15 in a browser. The
-# page therefore runs three of them, with your functions, and the others are saved.
+# many letters a word has, and none of its weights changes, because you train new ones, 1 % as many.
+# Then it learns to write without the letter *e*, although you never show it how. All training runs
+# take about 2 minutes, and 15 in a browser, so the page runs three of them, with your functions,
+# and the others are saved.
 
 # %%
 import numpy as np

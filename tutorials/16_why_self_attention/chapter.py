@@ -59,9 +59,9 @@ for n in (32, 64, 128, 256, 512, 1024):
     print(f"n = {n:5,}: self-attention {1e3 * seconds(attention, n):6.2f} ms, recurrent {1e3 * seconds(recurrent, n):6.2f} ms")
 
 # %% [markdown]
-# By the paper's rule, the recurrent layer should win from 64 on. On the machines that we tried, it needed several hundred. (Where
-# the two meet depends on the machine. Measured with the gradients and on another one, it was
-# [about 1,300](../../research/benchmarks/table_1.md).)
+# By the paper's rule, the recurrent layer should win from 64 on. On the machines that we tried, it
+# needed several hundred. (Measured with the gradients and on another machine, it was [about
+# 1,300](../../research/benchmarks/table_1.md).)
 #
 # ## The count
 #
