@@ -103,12 +103,12 @@ def _english_in(text) -> int:
 
 def _translations(text) -> Iterator[str]:
     narrow, wide = _sentences(messages.language())
+    if found := re.fullmatch(r"(.+) \(((?:[^()]|\([^()]*\))*)\)", text):
+        yield f"{_said(found[1])} ({translated(found[2])})"
     yield from filter(None, (sentence.of(text) for sentence in narrow))
     for place, what in _halves(": ", text):
         yield f"{_said(place)}: {_said(what)}"
     yield from filter(None, (sentence.of(text) for sentence in wide))
-    if found := re.fullmatch(r"(.+) \(((?:[^()]|\([^()]*\))*)\)", text):
-        yield f"{_said(found[1])} ({translated(found[2])})"
     for sign in (", ", " and "):  # a list
         for one, others in [*_halves(sign, text)][:1]:
             yield f"{_said(one)}, {_said(others)}"

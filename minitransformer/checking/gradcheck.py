@@ -22,7 +22,7 @@ from minitransformer.checking.other_values import (
     at_other_values,
     redrawn,
 )
-from minitransformer.checking.plugins import plugin
+from minitransformer.checking.plugins import entries, module_of
 from minitransformer.checking.report import CONTRACT, OBSERVED, Finding, Report, Result
 from minitransformer.checking.results import METHODS, Along, Comparison, Run
 from minitransformer.checking.subject import Block, Breach, Subject, drawing, each, flat
@@ -234,7 +234,7 @@ def _named(finding: Finding, question: str, *arguments: Any) -> Finding:
 
 def find_doctor() -> Any:
     """The module that names mistakes, or None; asked for only once a check failed."""
-    return plugin("doctor")
+    return next((module_of(found) for found in entries("doctor")), None)
 
 
 def _check_same_function(run: Run) -> None:

@@ -1,5 +1,5 @@
-"""The library never needs the course: what passes is decided without it, and its doctor is loaded
-only if a check failed.
+"""The library never needs the course: what passes is decided without it, and it is loaded only if a
+check failed, or to say a report in another language.
 """
 
 import json
@@ -14,6 +14,7 @@ import pytest
 
 from minitransformer import gradcheck
 from minitransformer.checking import plugins
+from minitransformer_course import messages
 from tests.helpers.finding import X
 from tests.course.doctor.corpus import CORPORA, cases_in
 
@@ -58,15 +59,14 @@ def test_any_part_can_be_imported_first(name):
     python(f"import {name}")
 
 
-def test_a_check_that_passes_loads_of_the_course_only_the_language_of_its_report():
-    loaded = eval(python(PASSES).splitlines()[-1])
-    assert set(loaded) == {
-        "minitransformer_course",
-        "minitransformer_course.judge",
-        "minitransformer_course.judge.decorators",
-        "minitransformer_course.messages",
-        "minitransformer_course.reports",
-    }
+def test_a_check_that_passes_loads_nothing_of_the_course():
+    assert python(PASSES).splitlines()[-1] == "[]"
+
+
+def test_in_another_language_it_loads_the_words_of_its_report(monkeypatch):
+    monkeypatch.setenv(messages.VARIABLE, "ko")
+    *said, loaded = python(PASSES).splitlines()
+    assert "모두 통과했습니다" in said[-1] and "minitransformer_course.doctor" not in loaded
 
 
 @pytest.mark.parametrize(
@@ -124,18 +124,14 @@ def test_what_is_wrong_is_said_without_the_course(forward, backward, words, monk
     "missing, is_told",
     [("minitransformer_course", False), ("minitransformer_course.doctor.nothing", True)],
 )
-def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(
-    missing, is_told, monkeypatch
-):
+def test_a_doctor_that_cannot_be_imported_is_a_bug_unless_its_package_is_gone(missing, is_told):
     def load():
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
     doctor = SimpleNamespace(module="minitransformer_course.doctor.doctor", load=load)
-    entries = SimpleNamespace(select=lambda group: [doctor])
-    monkeypatch.setattr(plugins, "distribution", lambda name: SimpleNamespace(entry_points=entries))
-    find = plugins.plugin.__wrapped__  # without its cache
+    find = plugins.module_of.__wrapped__  # without its cache
     with pytest.raises(ModuleNotFoundError) if is_told else nullcontext():
-        assert find("doctor") is None
+        assert find(doctor) is None
 
 
 def test_a_library_that_is_not_installed_has_no_plugins(monkeypatch):
@@ -143,4 +139,4 @@ def test_a_library_that_is_not_installed_has_no_plugins(monkeypatch):
         raise plugins.PackageNotFoundError(name)
 
     monkeypatch.setattr(plugins, "distribution", nothing)
-    assert plugins.plugin.__wrapped__("report") is None
+    assert plugins.entries.__wrapped__("report") == ()
