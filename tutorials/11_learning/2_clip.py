@@ -64,6 +64,11 @@ def zero(rng, K, D):
     return np.zeros((K, D)), np.zeros(D), float(rng.uniform(0.2, 8))
 
 
+@edge("hardly longer than the limit")
+def hardly_longer(rng, K, D):
+    return drawn(rng, K, D, (1, 2), 1 + 10 ** -rng.uniform(3.5, 4.5))
+
+
 def drawn(rng, K, D, limits, length, shares=(0.42, 0.58)):
     """length: of both together, as a multiple of the limit; shares: from which dW's part of the squared length is drawn."""
     limit, share, dW, db = rng.uniform(*limits), rng.uniform(*shares), rng.standard_normal((K, D)), rng.standard_normal(D)
