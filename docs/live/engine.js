@@ -86,13 +86,17 @@ export class Engine {
     const patience = () => setTimeout(() => control.abort(), 1000 * this.settings.silence);
     let timer = patience();
     try {
-      const reader = (await this.reached(name, `${address}?${encodeURIComponent(sha384.slice(0, 12))}`, control.signal)).body.getReader();
+      const response = await this.reached(name, `${address}?${encodeURIComponent(sha384.slice(0, 12))}`, control.signal);
+      const reader = response.body.getReader();
+      let left = response.headers.get("Content-Length");
       for (let part; !(part = await reader.read()).done;) {
         clearTimeout(timer);
         timer = patience();
         parts.push(part.value);
+        left -= part.value.length;
         arrived(part.value.length);
       }
+      if (left > 0) throw new Error();    // Firefox takes what was cut off for a whole file
     } catch (error) {
       throw error instanceof Failed ? error : new Failed(this.sentences.missing.replace("{name}", name));
     } finally {
