@@ -51,6 +51,13 @@ def test_every_python_and_system_that_the_package_names_is_tried():
     assert systems == {"ubuntu-latest", "windows-latest", "macos-latest"}
 
 
+def test_a_browser_is_installed_before_the_tests_that_would_be_skipped_without_it():
+    for stage in ("fast", "campaigns", "site"):
+        before = RUN.partition(f"\n{stage}() {{")[2].partition("python -m pytest")[0]
+        assert "\n  browser chromium" in before
+        assert ("\n  browser firefox" in before) == (stage == "campaigns")
+
+
 def test_the_workflows_run_stages_that_exist():
     named = jobs("ci")["stage"]["strategy"]["matrix"]["stage"]
     for path in WORKFLOWS:

@@ -13,7 +13,7 @@ import pytest
 
 from minitransformer_course.judge.course import chapters
 from tests import ROOT
-from tests.helpers import chromium
+from tests.helpers.browser import Browser
 
 SITE = ROOT / "docs" / "_build" / "html"
 SCREENS = [
@@ -50,7 +50,6 @@ pytestmark = [
     pytest.mark.skipif(
         not PAGES, reason="the site is not built: python -m sphinx -W -c docs . docs/_build/html"
     ),
-    pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH"),
 ]
 
 LOOK = """(() => {
@@ -105,7 +104,7 @@ PALE = """(() => {    // texts with less contrast than WCAG's AA asks for
 
 @pytest.fixture(scope="module")
 def browser():
-    browser = chromium.Chromium(SITE)
+    browser = Browser(SITE)
     yield browser
     browser.close()
 
@@ -321,8 +320,8 @@ def test_the_still_on_the_first_page_loads_the_explorer(browser):
     assert not browser.run("document.querySelectorAll('iframe').length")
     browser.run("document.querySelector('a[href*=\"explorer.html\"]').click()")
     browser.run("new Promise(done => document.querySelector('iframe').onload = done).then(() => 0)")
-    (frame,) = browser.call("Page.getFrameTree")["frameTree"]["childFrames"]
-    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri()
+    _, frame = browser.page.frames
+    assert frame.url == (SITE / "explorer.html").as_uri()
     assert not browser.run("document.querySelectorAll('a img').length")
 
 

@@ -5,22 +5,21 @@ python docs/pictures/explorer.py docs/_build/html/explorer.html docs/pictures/ex
 
 import io
 import sys
-from base64 import b64decode
 from pathlib import Path
 
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.helpers.chromium import Chromium
+from tests.helpers.browser import Browser
 
 
 def draw(page, path) -> None:
-    browser = Chromium(Path(page).parent)
+    browser = Browser(Path(page).parent)
     browser.screen(1366, 800, "light")
     browser.open(
         Path(page).resolve().as_uri() + "#box-cross_attention"
     )  # without the tour of a first visit
-    picture = b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
+    picture = browser.page.screenshot()
     browser.close()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(path, "PNG", optimize=True)
 

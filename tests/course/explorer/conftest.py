@@ -2,16 +2,14 @@
 
 import pytest
 
-from tests.helpers import chromium
+from tests.helpers.browser import Browser
 from tests.helpers.trained_runs import *  # noqa: F403 - fixtures: runs of the library
 from tests.course.explorer.pages import HELPERS
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    if chromium.find() is None:
-        pytest.skip("no Chromium in the PATH")
-    browser = chromium.Chromium(tmp_path_factory.getbasetemp())
+    browser = Browser(tmp_path_factory.getbasetemp())
     yield browser
     browser.close()
     assert not browser.complaints and not browser.refused

@@ -18,7 +18,7 @@ from minitransformer.models import (
 from minitransformer.training.optim import Adam
 from minitransformer_course.explorer.page import ENGINE, engine_config, script
 from minitransformer_course.explorer.recorded import record
-from tests.helpers import chromium
+from tests.helpers.browser import Browser
 from tests.helpers.randomised import randomised
 
 COMPUTE = """(({kind, config, weights, batch, smoothing, gradients}) => {
@@ -171,7 +171,7 @@ def differences(browser, model, batch, smoothing):
 def main():
     """The largest differences over 50 models."""
     with tempfile.TemporaryDirectory() as folder:
-        browser = chromium.Chromium(Path(folder))
+        browser = Browser(Path(folder))
         browser.open(blank_page(folder).as_uri())
         found = [differences(browser, *random_case(seed)) for seed in range(50)]
         browser.close()

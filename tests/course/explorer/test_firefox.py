@@ -4,22 +4,18 @@ mistakes turn boxes red.
 
 import pytest
 
-from tests.course.explorer import firefox
 from tests.course.explorer.pages import HELPERS, MAP, WHY, loss_of, of_word, overlaps
+from tests.helpers.browser import Browser
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.campaign,
-    pytest.mark.skipif(firefox.find() is None, reason="no Firefox in the PATH"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
-TAB, ENTER, RIGHT, DOWN, SPACE = "\ue004", "\ue007", "\ue014", "\ue015", " "
 FOCUS = "(one => [one.getAttribute('aria-label') || one.id || one.textContent, one.className])(document.activeElement)"
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    browser, path = firefox.Firefox(), tmp_path_factory.mktemp("page") / "page.html"
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    browser = Browser(path.parent, "firefox")
     path.write_text(of_word().html, encoding="utf-8")
     browser.open(path.as_uri())  # whose tour begins
     yield browser
@@ -29,7 +25,7 @@ def page(tmp_path_factory):
 def tab_to(page, name):
     """Presses Tab until an element has the focus whose name begins with `name`."""
     for _ in range(120):
-        page.press(TAB)
+        page.press("Tab")
         label, style = page.run(FOCUS)
         if label.startswith(name) or name in str(style).split():
             return label
@@ -38,9 +34,9 @@ def tab_to(page, name):
 
 def test_the_first_visit_begins_with_the_tour(page):
     assert page.run("find('told').textContent").startswith("Your text, “backward”, goes in")
-    page.press(RIGHT)
+    page.press("ArrowRight")
     assert page.run("find('which').textContent") == "2 of 8"
-    page.press("\ue00c")
+    page.press("Escape")
     assert not page.run("find('tour').checkVisibility()")
 
 
@@ -66,27 +62,27 @@ def test_the_map_fits(page):
 def test_keys_alone_open_a_box_explain_a_number_and_walk_on(page):
     page.run(HELPERS + WHY + "find('source').focus()")
     tab_to(page, "Softmax, decoder")
-    page.press(ENTER)
+    page.press("Enter")
     assert page.run("find('open').querySelector('h2').textContent") == "Softmax"
     tab_to(page, "p, head 0")
-    page.press(DOWN, RIGHT, RIGHT, ENTER)
+    page.press("ArrowDown", "ArrowRight", "ArrowRight", "Enter")
     assert page.run("why()").endswith(")") and " = 1 / (e^" in page.run("why()")
     tab_to(page, "factor")
-    page.press(ENTER)
+    page.press("Enter")
     assert page.run("find('open').querySelector('h2').textContent").startswith("Scores")
     assert page.run("document.activeElement.id") == "back"
-    page.press(ENTER)
+    page.press("Enter")
     assert page.run("find('open').querySelector('h2').textContent") == "Softmax"
 
 
 def test_keys_alone_break_it_and_change_the_text(page):
     page.run("find('source').focus()")
     tab_to(page, "mistake-mask")
-    page.press(SPACE)
+    page.press("Space")
     assert page.run("red().length") > 10 and page.run("find('red').textContent").startswith("✗")
-    page.press(SPACE)
+    page.press("Space")
     page.run("find('source').select(); find('source').focus()")
-    page.press(*"hello", ENTER)
+    page.press(*"hello", "Enter")
     assert page.run("red().length") == 0
     loss = page.run("state.numbers.loss")
     assert loss == pytest.approx(loss_of("hello", "drawkcab"), rel=1e-5)

@@ -264,15 +264,13 @@ def test_the_tour_moves_by_itself_until_a_reader_does_something(opened):
     )
     browser.run("find('begin').click(); dispatchEvent(new PointerEvent('pointerdown'))")
     assert browser.run(hurry) == "1 of 8"
-    browser.call(
-        "Emulation.setEmulatedMedia",
-        features=[{"name": "prefers-reduced-motion", "value": "reduce"}],
-    )
+    browser.page.emulate_media(reduced_motion="reduce")
     browser.open(browser.run("location.href"))
     browser.run("find('begin').click()")
     assert (
         browser.run("find('which').textContent") == "1 of 8" and browser.run("tour.timer") is None
     )
+    browser.page.emulate_media(reduced_motion="null")
 
 
 def test_a_language_models_tour_has_eight_steps_too(opened):

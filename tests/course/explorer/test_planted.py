@@ -88,11 +88,7 @@ def test_a_planted_error_is_found(browser, tmp_path_factory, name, right, wrong)
     for seed in SEEDS:
         try:
             worst = max(worst, *differences(browser, *random_case(seed)).values())
-        except (
-            AssertionError,
-            TypeError,
-            ValueError,
-        ):  # it raises, or gives another shape or no number
+        except Exception:  # it raises, or gives another shape or no number
             return
         if not worst < 1e-9:
             return

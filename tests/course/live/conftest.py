@@ -12,7 +12,7 @@ from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.learner_file import learner_cells
 from tests import ROOT
 from tests.course.live.server import Canary, Server
-from tests.helpers import chromium
+from tests.helpers.browser import Browser
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import front
@@ -94,8 +94,6 @@ def canary():
 
 @pytest.fixture(scope="module")
 def browser(server):
-    if chromium.find() is None:
-        pytest.skip("no Chromium in the PATH")
-    browser = chromium.Chromium(server.address)
+    browser = Browser(server.address)
     yield browser
     browser.close()

@@ -18,6 +18,11 @@ FOCUS = """(one => one.closest(".cm-editor") ? "editor" : one.textContent.trim()
     document.activeElement)"""
 STATUS = 'document.querySelector(".live-status").textContent'
 PRESS = "Run this page here"
+WAIT = """(async () => {{
+    const end = Date.now() + {milliseconds};
+    while (!({condition}) && Date.now() < end) await new Promise(done => setTimeout(done, 50));
+    return Boolean({condition});
+}})()"""
 WATCH = """(() => {    // until Stop has nothing to stop any more
     const stop = document.querySelector(".live-stop");
     window.ended = new Promise(done => new MutationObserver((_changes, observer) => {
@@ -49,11 +54,11 @@ class Page:
     def focus(self):
         return self.run(FOCUS)
 
-    def tab_to(self, name):
+    def tab_to(self, name, key="Tab"):
         for _ in range(12):
             if self.focus == name:
                 return
-            self.browser.press("Tab")
+            self.browser.press(key)
         raise AssertionError(f"the Tab key does not reach {name!r}")
 
     def press(self):
@@ -71,10 +76,10 @@ class Page:
     def check(self, code):
         """The verdict on a text, written and checked by the keyboard alone."""
         assert self.focus == "editor"
-        self.browser.press("a", modifiers=2)
+        self.browser.press("Control+a")
         self.browser.type(code)
         assert self.run('document.querySelector(".cm-content").textContent')
-        self.browser.press("Enter", modifiers=2)
+        self.browser.press("Control+Enter")
         return self.wait_for_verdict()
 
     def wait_for_verdict(self):
@@ -84,10 +89,8 @@ class Page:
         return self.verdict
 
     def wait_until(self, condition, seconds=60):
-        end = time.monotonic() + seconds
-        while not self.run(condition):
-            assert time.monotonic() < end, (condition, self.status)
-            time.sleep(0.05)
+        script = WAIT.format(condition=condition, milliseconds=1000 * seconds)
+        assert self.run(script), (condition, self.status)
 
     def wait_for_status(self, words):
         self.wait_until(f"{STATUS}.includes({json.dumps(words)})", seconds=30)
@@ -107,19 +110,19 @@ class ChapterPage(Page):
     def write(self, place, code):
         """Into the editor of a place, by the keyboard."""
         self.run(f"{place}.querySelector('.cm-content').focus()")
-        self.browser.press("a", modifiers=2)
+        self.browser.press("Control+a")
         self.browser.type(code)
 
-    def work(self, *keys, **named):
+    def work(self, *keys):
         """Press keys that make Python work, until it has."""
         self.run(WATCH)
-        self.browser.press(*keys, **named)
+        self.browser.press(*keys)
         self.run("ended.then(() => 0)")
 
     def check(self, exercise, code):
         """What the judge says beside the exercise, checked by the keyboard."""
         self.write(exercise, code)
-        self.work("Enter", modifiers=2)
+        self.work("Control+Enter")
         return self.said(exercise)
 
     def said(self, exercise):
@@ -128,7 +131,7 @@ class ChapterPage(Page):
     def output(self, cell, code):
         """What a cell prints."""
         self.write(cell, code)
-        self.work("Enter", modifiers=2)
+        self.work("Control+Enter")
         return self.run(f"{cell}.querySelector('.cell_output').textContent")
 
 
@@ -183,4 +186,25 @@ EXERCISE = "document.querySelector('[data-name=softmax_backward]')"
 RIGHT = """def softmax_backward(dp, p):
     print("<b>mine</b>")
     return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+"""
+
+
+CHECKED = """
+import numpy as np
+from minitransformer import gradcheck
+from minitransformer.layers import Linear
+rng = np.random.default_rng(0)
+print(gradcheck(Linear(3, 2, rng), [rng.standard_normal((2, 3))]))
+"""
+TANH = """import numpy as np
+from minitransformer import gradcheck
+
+def forward(x):
+    y = np.tanh(x)
+    return y, y
+
+def backward(dy, y):
+    return dy * (1 - y)
+
+print(gradcheck((forward, backward), [np.random.default_rng(0).standard_normal((2, 3))]))
 """

@@ -71,7 +71,7 @@ def test_once_it_passes_the_page_uses_it_and_the_solution_opens(page):
     assert "softmax_backward: passed" in page.check(EXERCISE, RIGHT)
     place = "document.querySelectorAll('div.cell')[7]"
     page.write(place, "softmax_backward(np.ones(2), np.ones(2) / 2)")
-    page.work("Enter", modifiers=2)
+    page.work("Control+Enter")
     output = page.run(f"{place}.querySelector('.cell_output').innerHTML")
     assert "&lt;b&gt;mine&lt;/b&gt;" in output and "array([0., 0.])" in output
     page.run(f"{EXERCISE}.querySelector('button:last-child').click()")
@@ -82,10 +82,10 @@ def test_a_loop_stops_at_its_line_and_what_the_cells_made_is_kept(page, server):
     place = "document.querySelectorAll('div.cell')[2]"
     server.requests.clear()
     page.write(place, "kept = 5\nx = []\nwhile True: x.append(bytes(1_000_000))\n")
-    page.work("Enter", modifiers=2)
+    page.work("Control+Enter")
     assert page.run(f"{place}.querySelector('.live-mark').textContent").startswith("while True")
     page.write(place, "del x\nkept")
-    page.work("Enter", modifiers=2)
+    page.work("Control+Enter")
     assert page.run(f"{place}.querySelector('.cell_output').textContent") == "5\n"
     assert not server.requests
 
@@ -93,12 +93,12 @@ def test_a_loop_stops_at_its_line_and_what_the_cells_made_is_kept(page, server):
 def test_stop_costs_what_the_cells_made_and_says_so(page):
     place = "document.querySelectorAll('div.cell')[2]"
     page.write(place, "while True: pass")
-    page.browser.press("Enter", modifiers=2)
+    page.browser.press("Control+Enter")
     page.wait_until("document.querySelector('.live-stop').ariaDisabled === 'false'")
     page.run("document.querySelector('.live-stop').click()")
     page.wait_for_status("run again what you need")
     page.write(place, "'kept' in globals()")
-    page.work("Enter", modifiers=2)
+    page.work("Control+Enter")
     assert page.run(f"{place}.querySelector('.cell_output').textContent") == "False\n"
 
 

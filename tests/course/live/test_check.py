@@ -9,29 +9,10 @@ import shutil
 import pytest
 
 from tests import ROOT
-from tests.course.live.page import PRESS, Page
+from tests.course.live.page import CHECKED, PRESS, TANH, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
-CHECKED = """
-import numpy as np
-from minitransformer import gradcheck
-from minitransformer.layers import Linear
-rng = np.random.default_rng(0)
-print(gradcheck(Linear(3, 2, rng), [rng.standard_normal((2, 3))]))
-"""
-TANH = """import numpy as np
-from minitransformer import gradcheck
-
-def forward(x):
-    y = np.tanh(x)
-    return y, y
-
-def backward(dy, y):
-    return dy * (1 - y)
-
-print(gradcheck((forward, backward), [np.random.default_rng(0).standard_normal((2, 3))]))
-"""
 SHIFTS = """(() => { window.shifts = [];
     const names = entry => entry.sources.map(source => source.node?.className);
     const seen = list => shifts.push(...list.getEntries().map(one => [one.value, names(one)]));
@@ -72,8 +53,8 @@ def test_a_mistake_is_named_and_its_line_is_marked(page):
 
 def test_tab_indents_and_escape_then_tab_leaves_the_editor(page):
     page.check(TANH)
-    page.browser.press("Escape", "Tab")
-    page.tab_to("Check")
+    page.browser.press("Escape")
+    page.tab_to("Check", "Shift+Tab")
     page.browser.press("Enter")
     assert page.wait_for_verdict()["kind"] == "failed" and page.focus == "Check"
     page.browser.press("Tab", "Tab", "Enter")
@@ -209,7 +190,6 @@ def test_nothing_moves_and_nothing_is_wider_than_the_screen(browser, server, scr
 def test_a_failed_download_is_a_sentence_and_the_press_works_again(
     browser, server, name, how, words
 ):
-    browser.call("Network.clearBrowserCache")
     server.broken, server.changes = {name: how}, {"silence": 3}
     page = Page(browser, server.address + "index.html").open()
     page.press()
@@ -230,11 +210,10 @@ def test_a_failed_download_is_a_sentence_and_the_press_works_again(
     ],
 )
 def test_what_a_browser_lacks_is_a_sentence(browser, server, without, words):
-    script = browser.call("Page.addScriptToEvaluateOnNewDocument", source=without)
     page = Page(browser, server.address + "index.html").open()
+    page.run(without)
     page.press()
     page.wait_for_status(words)
-    browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
 
 
 def test_our_own_scripts_and_styles_are_small():

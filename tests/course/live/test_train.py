@@ -72,7 +72,7 @@ def test_the_curve_moves_while_it_trains(page):
 
 def test_the_model_is_tried_while_it_trains(page):
     to(page, "given")
-    page.browser.press("a", modifiers=2)
+    page.browser.press("Control+a")
     page.browser.type("fed")
     page.browser.press("Enter")
     page.wait_until(f"{ANSWER}.startsWith('fed → ')")
@@ -133,7 +133,7 @@ def test_a_text_that_is_too_short_is_a_sentence_and_one_of_hangul_trains(browser
     page.wait_until(f"{STEP}.startsWith('Step ')")
     stop(page)
     to(page, "given")
-    page.browser.press("a", modifiers=2)
+    page.browser.press("Control+a")
     page.browser.type("백두산")
     page.browser.press("Enter")
     page.wait_until(f"{ANSWER}.startsWith('백두산 → ')")

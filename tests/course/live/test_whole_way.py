@@ -9,16 +9,10 @@ from minitransformer_course.judge.learner_file import learner_cells
 from minitransformer_course.live import chapter
 from tests.course.live import conftest
 from tests.course.live.conftest import CHAPTER, html_of, live_files
-from tests.course.live.page import EXERCISE, PRESS, RIGHT, ChapterPage
+from tests.course.live.page import EXERCISE, PRESS, ChapterPage
+from tests.course.live.whole_way import CELL, MARKUP, WRONG, whole_way
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
-
-WRONG = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
-CELL = "document.querySelectorAll('div.cell')[0]"
-HERE = "{place}.contains(document.activeElement) && document.activeElement.matches('.cm-content')"
-OUTPUT = f"{CELL}.querySelector('.cell_output').textContent"
-BELOW = f"{EXERCISE}.nextElementSibling.getBoundingClientRect().top + scrollY"
-MARKUP = "<img src=x onerror=ran=1><script>ran=1</script>"
 
 
 @pytest.fixture(scope="module")
@@ -45,23 +39,6 @@ def wheel_of(site):
     return {"name": wheel.name, "bytes": wheel.stat().st_size}
 
 
-def tab_into(page, place):
-    """With the Tab key, into the editor of a place; from an editor, Escape comes before it."""
-    page.browser.press("Escape")
-    for _ in range(60):
-        page.browser.press("Tab")
-        if page.run(HERE.format(place=place)):
-            return
-        if page.focus == "editor":
-            page.browser.press("Escape")
-    raise AssertionError(f"the Tab key does not reach the editor of {place}")
-
-
-def write(page, code):
-    page.browser.press("a", modifiers=2)
-    page.browser.type(code)
-
-
 @pytest.mark.parametrize(
     "name, language, width",
     [("chapter", "en", 1280), ("chapter", "en", 390), ("korean", "ko", 390)],
@@ -80,51 +57,6 @@ def test_from_the_press_to_the_solution_by_the_keyboard(
         assert not browser.complaints and not browser.refused
         page.run("localStorage.clear()")
     server.changes = {}
-
-
-def whole_way(page, said):
-    page.tab_to(page.run("document.querySelector('.live-press').textContent"))
-    page.browser.press("Enter")
-    page.wait_until("document.querySelector('.live-press').hidden")
-    assert page.status == said["started"]
-    tab_into(page, CELL)
-    write(page, f"print({MARKUP!r})\n6 * 7")
-    page.work("Enter", modifiers=2)
-    assert page.run(OUTPUT) == f"{MARKUP}\n42\n" and page.focus == "editor"
-    page.browser.press("Escape", "Tab")
-    assert page.focus == said["run"]
-    page.work("Enter")
-    assert page.run(OUTPUT).endswith("42\n") and page.focus == said["run"]
-    tab_into(page, EXERCISE)
-    check(page, WRONG)
-    assert page.said(EXERCISE).startswith(said["title"])
-    page.browser.press("Escape")
-    page.tab_to(said["hint"])
-    page.work("Enter")
-    assert page.run(f"{EXERCISE}.querySelector('.live-hint').textContent")
-    tab_back(page)
-    check(page, RIGHT)
-    assert page.run(f"{EXERCISE}.dataset.verdict") == "passed"
-    page.browser.press("Escape")
-    page.tab_to(said["solution"])
-    page.browser.press("Enter")
-    assert page.run("document.activeElement.closest('details').open")
-
-
-def check(page, code):
-    """By the keyboard, in the editor that has the focus; what is below it does not move."""
-    write(page, code)
-    before = page.run(BELOW)
-    page.work("Enter", modifiers=2)
-    assert page.run(BELOW) == before and page.focus == "editor"
-
-
-def tab_back(page):
-    for _ in range(6):
-        page.browser.press("Tab", modifiers=8)
-        if page.run(HERE.format(place=EXERCISE)):
-            return
-    raise AssertionError("Shift+Tab does not lead back into the editor")
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +98,6 @@ def test_html_is_text_in_cells_and_verdicts(started, canary, code):
 )
 def test_a_broken_package_is_a_sentence_within_30_seconds(browser, server, package, how, words):
     name = next(one for one in live_files.FILES if one.startswith(f"{package}-"))
-    browser.call("Network.clearBrowserCache")
     server.broken = {name: how}
     page = ChapterPage(browser, server.address + "chapter.html").open()
     page.press()

@@ -44,7 +44,7 @@ def test_what_passed_runs_in_a_model_for_a_friend(page):
     press(page, "stop")
     page.wait_until(GONE_ON)
     to(page, "given")
-    page.browser.press("a", modifiers=2)
+    page.browser.press("Control+a")
     page.browser.type("fed")
     page.browser.press("Enter")
     page.wait_until(f"{ANSWER}.startsWith('fed → ')")

@@ -12,7 +12,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.runs.report import write_report
-from tests.helpers import chromium
+from tests.helpers.browser import Browser
 
 
 def pictures_of(page):
@@ -40,9 +40,8 @@ def test_the_report_of_a_run_is_one_page(numbers_run):
     assert not any(word in bare for word in ("http", "src", "href", "url"))
 
 
-@pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
 def test_the_curves_fit_a_phone(numbers_run):
-    browser = chromium.Chromium(numbers_run)
+    browser = Browser(numbers_run)
     browser.screen(390, 844, "light")
     browser.open((numbers_run / "report.html").resolve().as_uri())
     image, figure = browser.run(
