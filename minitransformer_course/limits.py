@@ -3,6 +3,7 @@ teacher, bubblewrap.
 """
 
 import contextlib
+import ctypes
 import io
 import subprocess
 import threading
@@ -142,8 +143,6 @@ def time_limit(seconds) -> Iterator[None]:
 
     A single call of NumPy that never returns is not stopped.
     """
-    import ctypes
-
     late = type("Late", (TimeUp,), {"__str__": lambda self: still_running(seconds)})
     timer = threading.Timer(
         seconds,

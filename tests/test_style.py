@@ -5,9 +5,9 @@ import pytest
 from tests import ROOT
 
 LONG_LINES = {  # {folder: lines over 100 columns}; tutorials are aligned by hand
-    "minitransformer": 586,
-    "minitransformer_course": 145,
-    "tests": 215,
+    "minitransformer": 579,
+    "minitransformer_course": 139,
+    "tests": 214,
     "docs": 11,
     "research/benchmarks": 26,
     "research/experiments": 29,

@@ -1,4 +1,6 @@
-"""A layer at its newest position: what its attentions keep of earlier positions and of the memory."""
+"""A layer at its newest position, and what its attentions keep of earlier positions and of the
+memory.
+"""
 
 from typing import Any
 

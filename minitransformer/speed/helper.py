@@ -1,5 +1,5 @@
-"""A helper: a process that computes shares of a step for another one (helper_pipe.py), and ends when its
-pipe does.
+"""A helper: a process that computes shares of a step for another one (helper_pipe.py), and ends
+when its pipe does.
 """
 
 import pickle
@@ -21,7 +21,9 @@ from minitransformer.speed.shared_vectors import views
 
 
 class _Reader(pickle.Unpickler):
-    """Makes the layers that helper_pipe.py describes, with Parameters in place of their descriptions."""
+    """Makes the layers that helper_pipe.py describes, with Parameters in place of their
+    descriptions.
+    """
 
     def __init__(self, file: BinaryIO, dtype: DTypeLike):
         super().__init__(file)

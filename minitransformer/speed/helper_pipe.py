@@ -124,10 +124,10 @@ def _method(function: Callable, layer: Layer) -> MethodType:
 
 def described(model: Layer) -> bytes:
     """What a helper reads first: the model's dtype, and its layers without their weights."""
-    described = BytesIO()
+    file = BytesIO()
     try:
-        pickle.dump(str(model.flat.data.dtype), described)
-        _Describing(described).dump(model)
+        pickle.dump(str(model.flat.data.dtype), file)
+        _Describing(file).dump(model)
     except Exception as error:  # whatever an object's own method raises
         raise Lost(f"the model cannot be sent to another process ({error})") from None
-    return described.getvalue()
+    return file.getvalue()

@@ -184,7 +184,8 @@ def _of_upstream(case, names) -> Changes:
             )
     for said, change in rearranged(np.ndim(case.dy), FLOAT, _counted(case)):
         other = said.format(name="dy")
-        yield f"{what} {f'belongs to another dy: {other}'}", _with_dy(change)
+        of_another = f"belongs to another dy: {other}"
+        yield f"{what} {of_another}", _with_dy(change)
     for limit in (0.1, 0.5, 1, 2, 5, 10):
         said = f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it"
         yield f"{what} {said}", _with_dy(partial(np.clip, a_min=-limit, a_max=limit))

@@ -129,8 +129,8 @@ class Case:
         """How far the gradients of `names` are from the slope along a random direction of all these
         arrays at once.
 
-        gradients: {name: array} (the observed ones if None), of which all give the scale. Each array
-        is measured in its unit.
+        gradients: {name: array} (the observed ones if None), of which all give the scale. Each
+        array is measured in its unit.
         """
         gradients = gradients or self.observed
         rng, units = drawing(6), self._complex.units

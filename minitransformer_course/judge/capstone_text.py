@@ -71,8 +71,8 @@ def first_wrong(functions) -> str:
     ids = rng.integers(1, 11, (3, 7))
     expected, cache = model.forward(ids)
     dlogits = rng.standard_normal(expected.shape)
-    found = gradients(model, named(model), dlogits, cache)
-    right = {"logits": expected, **dict(reversed(found.items()))}
+    expected_gradients = gradients(model, named(model), dlogits, cache)
+    right = {"logits": expected, **dict(reversed(expected_gradients.items()))}
     logits, own_cache = functions["forward"](weights, None, ids)
     found = {"logits": logits, **functions["backward"](dlogits, own_cache, weights)}
     arrays = [np.asarray(found.get(name, np.nan)) for name in right]

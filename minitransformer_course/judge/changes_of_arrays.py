@@ -55,7 +55,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
 
 
 def _of_output(exercise, cases, factors, k) -> Iterator[tuple[str, Callable, int]]:
-    """(sentence with {name}, function of the outputs and the arguments, rank) of the k-th output."""
+    """(sentence with {name}, function of outputs and arguments, rank) of the k-th output."""
     expected = tuple_of(exercise.reference(*cases[0][1]))[k]
     for text, factor in factors.items():
         if expected.dtype.kind == "f" or (text == "0" and expected.dtype.kind in "iu"):

@@ -67,7 +67,8 @@ class Line:
 
     def _changes(self, node) -> list[Change]:
         """The changes of a node of this line, with the line's name in each sentence. Pairs ask for
-        those of the same node often. A name that is all of a value has none: `_superfluous` says more.
+        those of the same node often. A name that is all of a value has none: `_superfluous` says
+        more.
         """
         if node is self.tree.value and isinstance(node, ast.Name):
             return []

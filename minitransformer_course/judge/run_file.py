@@ -44,8 +44,8 @@ def run_file(
     each case, up to an error.
 
     sources: what `submission.read` gave. cases: {name of a function: [(name, arguments)]}. graded:
-    within bubblewrap if that runs. Raises InputError if the file itself
-    does not run, if it changes NumPy, or if it lacks one of the functions.
+    within bubblewrap if that runs. Raises InputError if the file itself does not run, if it changes
+    NumPy, or if it lacks one of the functions.
     """
     own = own_code(sources, cases)
     results, waiting, printed = {}, dict(cases), ""

@@ -65,8 +65,8 @@ def predictor(model) -> Callable:
 
 
 def saved(model, name) -> dict[int, list[float]]:
-    """Give a model the weights at the end of a run that tutorials/saved_runs/train.py saved; returns
-    {step: bits of the training text and of the held-out text}.
+    """Give a model the weights at the end of a run that tutorials/saved_runs/train.py saved;
+    returns {step: bits of the training text and of the held-out text}.
     """
     path = folder_of_chapters() / "saved_runs" / f"{name}.safetensors"
     load_weights(model, path)

@@ -1,5 +1,5 @@
-"""The English sentences of gradient checks, as they stand in the source: what reports.py looks for in
-a finished report.
+"""The English sentences of gradient checks, as they stand in the source: what reports.py looks for
+in a finished report.
 """
 
 import ast

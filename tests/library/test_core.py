@@ -40,7 +40,6 @@ LATER = {  # likewise, still to be removed
     "minitransformer_course/judge/capstone.py": "minitransformer_course.judge.judgement",
     "minitransformer_course/judge/capstone_report.py": "minitransformer.pictures.architecture",
     "minitransformer_course/judge/learner_process.py": "minitransformer_course.judge",
-    "minitransformer_course/limits.py": "ctypes",
     "minitransformer_course/locale/catalogue.py": "minitransformer_course minitransformer.cli",
 }
 ROOMS = {

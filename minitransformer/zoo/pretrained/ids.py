@@ -13,8 +13,8 @@ NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 def check_tokens_fit(
     tokenizer: dict[str, Any], ids: dict[str, int], size: int, bos: str | None, eos: str
 ) -> None:
-    """Raise InputError unless the ids of a tokenizer's tokens are those of a model with `size` rows,
-    BOS and EOS among them.
+    """Raise InputError unless the ids of a tokenizer's tokens are those of a model with `size`
+    rows, BOS and EOS among them.
     """
     if any(i >= size for i in ids.values()):
         raise InputError(
@@ -38,8 +38,8 @@ def moved_ids(
     tokenizer: dict[str, Any], loaded: Any, size: int, bos: str | None, eos: str
 ) -> list[tuple[int, int]]:
     """[(id here, id there)] where they differ: three tokens change places with those that have the
-    ids of padding, BOS and EOS. Padding is a token that no text contains, and so is BOS if the model
-    has none.
+    ids of padding, BOS and EOS. Padding is a token that no text contains, and so is BOS if the
+    model has none.
     """
     ids, unused = loaded.get_vocab(), _without_text(tokenizer, loaded, size)
     taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}

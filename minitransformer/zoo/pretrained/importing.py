@@ -122,8 +122,8 @@ def _tried(folder: Path, path: Path) -> Run:
 
 
 def _checked(expected: Iterable[Tensor], source: Checkpoint, path: Path) -> list[Tensor]:
-    """The expected Tensors, with their names in the file. Raises InputError unless the file has them
-    and no others, before any is read.
+    """The expected Tensors, with their names in the file. Raises InputError unless the file has
+    them and no others, before any is read.
     """
     arrays, used, tensors = source.arrays, set(), []
     for tensor in expected:  # one by one: a damaged file may say that there are millions of layers
