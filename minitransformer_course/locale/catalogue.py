@@ -8,7 +8,7 @@ somebody has translated it again. An empty file PART.po begins a part. messages.
 import ast
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -121,8 +121,18 @@ def _of_commands() -> Iterator[tuple[str, Place]]:
             for task in tasks
         )
         for parser in (everything, command, *of_tasks):
-            translated(parser, lambda text: seen.append(text) or text)
+            translated(parser, _kept_in(seen))
         yield from _in(ROOT / "minitransformer" / "cli" / f"{name}.py", filter(None, seen))
+
+
+def _kept_in(seen) -> Callable[[str], str]:
+    """A look-up that finds no text in another language, and keeps each that it is asked for."""
+
+    def look_up(text) -> str:
+        seen.append(text)
+        return text
+
+    return look_up
 
 
 def _of_chapter(chapter) -> Iterator[tuple[str, Place]]:
@@ -163,7 +173,7 @@ def _of_comments(code) -> list[str]:
     from minitransformer_course.judge.pages import translated_code
 
     seen: list[str] = []
-    translated_code(code, lambda text: seen.append(text) or text)
+    translated_code(code, _kept_in(seen))
     return seen
 
 
@@ -171,7 +181,7 @@ def _of_page(page) -> list[str]:
     from minitransformer_course.judge.pages import translated
 
     seen: list[str] = []
-    translated(page, lambda text: seen.append(text) or text)
+    translated(page, _kept_in(seen))
     return seen
 
 

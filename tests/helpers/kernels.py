@@ -13,7 +13,7 @@ from minitransformer.layers.parameter import Parameter
 from minitransformer.speed import kernels
 from minitransformer.speed.kernels import kernels_run
 
-all_kernels = [*kernels.KERNELS.values()]  # which imports the zoo's textbooks
+list(kernels.KERNELS.values())  # which imports the zoo's textbooks
 kernels.load_all()
 needs_numba = pytest.mark.skipif(
     bool(kernels.state.problem), reason=f"no kernels: {kernels.state.problem}"

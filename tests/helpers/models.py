@@ -102,7 +102,6 @@ def make_batch_for(kind, seed=0, sentences=5):
 
 
 def make(seed=0, **changes):
-    sizes = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
-    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(
-        np.float64
-    )
+    """A Transformer in float64, as it is initialised."""
+    config = TransformerConfig.named("toy", V, **{**SIZES, **changes})
+    return Transformer(config, seed).astype(np.float64)
