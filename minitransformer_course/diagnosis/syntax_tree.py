@@ -139,7 +139,7 @@ def with_index(node, parts) -> ast.Subscript:
 
 def parts_of(node) -> list[tuple[ast.AST, Callable]]:
     """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its
-    place.
+    place. What a comprehension runs over is none of them: changed, it might run for hours.
     """
     parts: list[tuple[ast.AST, Callable]] = []
     if isinstance(node, ast.Attribute) and node.attr == "shape":  # x.shape[0] is changed as a whole
@@ -158,7 +158,7 @@ def parts_of(node) -> list[tuple[ast.AST, Callable]]:
                     ),
                 )
                 for i, one in enumerate(value)
-                if isinstance(one, (ast.expr, ast.keyword, ast.comprehension))
+                if isinstance(one, (ast.expr, ast.keyword))
             ]
     return parts
 
