@@ -380,6 +380,13 @@ def test_the_pages_have_the_wheel_that_they_run(site):
     assert base64.b64encode(found).decode() == wheel["sha384"]
 
 
+def test_comments_in_the_cells_of_the_korean_pages_are_korean_and_coloured():
+    if not KOREAN.is_dir():
+        pytest.skip("the Korean site is not built")
+    page = (KOREAN / "tutorials" / "01_linear" / "chapter.html").read_text(encoding="utf-8")
+    assert re.search(r'<span class="c1"># [^<]*[가-힣]', page)
+
+
 def test_a_request_that_leaves_the_folder_is_refused(browser):
     """The browser of these tests refuses what it should: a script from elsewhere, and a file beside
     the site.

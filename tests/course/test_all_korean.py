@@ -12,7 +12,6 @@ from itertools import islice, zip_longest
 
 import numpy as np
 import pytest
-from docutils.nodes import container, literal_block
 
 from minitransformer import gradcheck
 from minitransformer.cli import main
@@ -26,7 +25,7 @@ from minitransformer_course.judge.course import SHORT, chapters, exercises
 from minitransformer_course.judge.hints import hint
 from minitransformer_course.judge.judgement import check_function
 from minitransformer_course.judge.learner_file import percent_page
-from minitransformer_course.judge.pages import END, translated
+from minitransformer_course.judge.pages import END, translated, translated_code
 from minitransformer_course.live.check import check
 from tests import ROOT
 from tests.helpers.documents import blocks
@@ -34,7 +33,6 @@ from tests.helpers.korean import english_in, forget
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 import live_files
-from chapters import translate_comments
 
 OF_THE_SHORT_PATH = {exercises()[name].chapter.name for name in SHORT}
 WRONG = 3  # answers of a chapter
@@ -193,13 +191,10 @@ def test_what_learn_says_is_korean(tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_the_comments_of_a_cell_on_the_site_are_korean(chapter):
+def test_the_comments_of_a_cell_are_korean(chapter):
     for cell in cells.parse(chapter.text):
         if cell.kind == "code":
-            shown = literal_block(cell.source, cell.source)
-            translate_comments(None, container("", shown, classes=["cell_input"]))
-            assert shown.astext() == shown.rawsource  # else Sphinx does not colour it
-            for text in comments_of(shown.rawsource):
+            for text in comments_of(translated_code(cell.source)):
                 assert not english_in(text), text
 
 

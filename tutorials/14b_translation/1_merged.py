@@ -69,7 +69,9 @@ def many(rng):
     for i, base in enumerate(bases):
         a, c = 40 + 4 * i, 42 + 4 * i
         words += 3 * [[a + base, c], [a, c + 1]] + 3 * [[c, a + base], [c + 1, a]]
-    return np.concatenate([[*words[i], 0] for i in rng.permutation(len(words))]), new
+    once = 30_000 + np.arange(2 * len(words)).reshape(-1, 2)    # around each word, so that no pair with a space is frequent
+    order = rng.permutation(len(words))
+    return np.concatenate([[first, *words[i], last, 0] for i, (first, last) in zip(order, once)]), new
 
 
 @invariant("with the pair put back in place of `new`, the text is what it was")

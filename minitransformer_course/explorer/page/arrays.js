@@ -50,7 +50,8 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
   const attention = (title, value, grad, more) => array(title, value, grad, {
     rows: queries(), columns: tokensOf("@key"), axes: ["query", "key"], ...more });
   const vocabulary = (title, value, more) => {
-    const ids = interesting(one.y), some = ids.length < value.shape[1] && { path: null, title: _`${title} of the likeliest tokens` };
+    const ids = interesting(one.y);
+    const some = ids.length < value.shape[1] && { path: null, title: _`${title} of the likeliest tokens` };
     return array(title, columnsOf(value, ids), columnsOf(one.dy, ids), {
       columns: ids.map(tokenOf), axes: ["token", "vocabulary"], ...more, ...some });
   };

@@ -1,6 +1,7 @@
 // An open box: what it computes, its arrays and their gradients as heat maps, and each number to read and to nudge.
 
-const titleOf = i => ({ add: _`Residual connection`, plus: _`Embeddings plus positions` }[places[i].kind] || DATA.map.boxes[i].name);
+const TITLES = { add: _`Residual connection`, plus: _`Embeddings plus positions` };
+const titleOf = i => TITLES[places[i].kind] || DATA.map.boxes[i].name;
 
 // Fills the panel with the open box.
 function showPanel() {
@@ -39,11 +40,12 @@ function showPanel() {
 function figuresOf(array, covered, width, readout, nudged) {
   const { value, grad, columns: names, axes, title } = array, columns = value.shape.at(-1), shape = `(${value.shape.join(", ")})`;
   const heads = value.shape.length > 2 ? value.shape[0] : 0, size = value.data.length / (heads || 1);
+  const [rowOf, columnOf] = axes.map(axis => AXES[axis]);
   return numbered(heads || 1).map(head => {
     const first = head * size, part = x => x.data.subarray(first, first + size), which = heads ? `, ${_`head ${head}`}` : "";
     const told = index => {
       const row = array.rows[Math.floor(index / columns)], column = names ? names[index % columns] : index % columns;
-      readout.textContent = `${title}${which}, ${AXES[axes[0]]} ${row}, ${AXES[axes[1]]} ${column}: ${exact(value.data[first + index])}`
+      readout.textContent = `${title}${which}, ${rowOf} ${row}, ${columnOf} ${column}: ${exact(value.data[first + index])}`
         + (covered || !grad ? "" : `; ${_`gradient of ${array.of}`} ${exact(grad.data[first + index])}`);
     };
     const picked = (of, index) => {

@@ -51,19 +51,14 @@ function whereIn(array, i) {
   const { path } = nameOf(array), d = array.shape.at(-1), column = i % d, row = Math.floor(i / d), { batch } = state;
   if (array.data.length === 1) return [""];
   if (array.shape.length < 2) return [_`number ${column}`];
-  if (state.model.parameters[path]) {
-    return [_`row ${array.shape[0] === DATA.vocabulary.tokens.length ? tokenOf(row) : row}, column ${column}`];
-  }
+  const named = array.shape[0] === DATA.vocabulary.tokens.length;
+  if (state.model.parameters[path]) return [_`row ${named ? tokenOf(row) : row}, column ${column}`];
   const reads = /^(source|encoder)|cross_attention\.(key|value)$/.test(path) ? batch.source : batch.target || batch.ids;
   const keys = /^encoder|cross/.test(path) ? batch.source : batch.target || batch.ids, length = array.shape.at(-2);
   const token = tokenOf(reads[row % length]), of = array.shape.length > 2 ? `${_`head ${Math.floor(row / length)}`}, ` : "";
-  if (/(scores|softmax)$/.test(path)) {
-    const key = tokenOf(keys[column]);
-    return [of + _`query ${token}, key ${key}`, key];
-  }
-  if (/^(softmax_)?output$/.test(path) && d === state.numbers.record.output.y.shape[1]) {
-    return [_`after ${token}: ${tokenOf(column)}`, tokenOf(column)];
-  }
+  const written = /^(softmax_)?output$/.test(path) && d === state.numbers.record.output.y.shape[1] && tokenOf(column);
+  const key = /(scores|softmax)$/.test(path) && tokenOf(keys[column]);
+  if (key || written) return key ? [of + _`query ${token}, key ${key}`, key] : [_`after ${token}: ${written}`, written];
   return [of + _`token ${token}, dimension ${column}`];
 }
 
@@ -174,8 +169,10 @@ function operandsOf(terms) {
     const picture = pixels(array.data.subarray(first, first + size), d, palette(kind, largest(array)));
     picture.style = `width: ${Math.max(30, Math.min(180, 6 * d))}px; height: ${Math.max(8, Math.min(90, 6 * count))}px`;
     const what = WHAT[nameOf(array).what], of = shortOf(array);
-    const name = frames.length > 1 ? _`numbers of the ${what} of ${of}` : wide > 1 && high > 1 ? _`all of the ${what} of ${of}`
-      : wide > 1 ? _`row of the ${what} of ${of}` : high > 1 ? _`column of the ${what} of ${of}` : _`number of the ${what} of ${of}`;
+    const name = frames.length > 1 ? _`numbers of the ${what} of ${of}`
+      : wide > 1 && high > 1 ? _`all of the ${what} of ${of}`
+      : wide > 1 ? _`row of the ${what} of ${of}`
+      : high > 1 ? _`column of the ${what} of ${of}` : _`number of the ${what} of ${of}`;
     const framed = frames.map(([t, l, y, x]) => h("i", { style:
       `top: ${100 * t / count}%; left: ${100 * l / d}%; height: ${100 * y / count}%; width: ${100 * x / d}%` }));
     return h("figure", {}, h("div", { className: "operand", role: "img", "aria-label": name }, picture, ...framed),
