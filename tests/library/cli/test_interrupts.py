@@ -81,6 +81,7 @@ def test_at_any_moment(trained, arguments):
         interrupted = process.poll() is None
         if interrupted:
             os.killpg(process.pid, signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        # what a library catches is raised again at the command's end, far away on a busy machine
+        _, error = process.communicate(timeout=300)
         assert "Traceback" not in error
         assert process.returncode == 0 or (interrupted and process.returncode == 130), error
