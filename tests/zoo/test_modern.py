@@ -317,3 +317,12 @@ def config(**changes):
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_the_weights_that_are_shown_are_those_of_each_head():
+    layer, x = GroupedQueryAttention(8, 4, RNG, 2), RNG.standard_normal((3, 5, 8))
+    y, cache = layer.forward(x, causal_mask(x))
+    v = layer.value.forward(x)[0].reshape(3, 5, 2, 2).swapaxes(1, 2).repeat(2, axis=1)
+    heads = layer.attended(cache) @ v
+    again = layer.output.forward(heads.swapaxes(1, 2).reshape(3, 5, 8))[0]
+    np.testing.assert_allclose(again, y, rtol=1e-5, atol=1e-6)
