@@ -141,8 +141,8 @@ def _pattern(text) -> tuple[bool, str]:
     regular expression for it.
 
     A place behind a colon, at the beginning before one, or at the end behind a comma may hold a
-    sentence, and {n} holds a number. A sentence that begins with a verb has a subject; one that
-    begins or ends with a space goes on there.
+    sentence, and {n} holds a number. A sentence that begins with a verb has a subject. A space at
+    its beginning or end means that the text continues there.
     """
     parts = re.split(r"(\{\w+\})", text)
     seen: dict[str, str] = {}
